@@ -1,7 +1,7 @@
 //! Group commit over the preallocated log: many writers share one sync.
 
+use parking_lot::{Condvar, Mutex};
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::raw_log::PrewrittenFile;
 
@@ -45,26 +45,22 @@ impl GroupLog {
 
     /// Queues a record and returns when it is on the disk.
     pub fn append(&self, record: &[u8]) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let batch = state.batch;
         let first = state.gathering.is_empty();
         state.gathering.extend_from_slice(record);
         if first {
             self.queued.notify_one();
         }
-        let waited = self.written[(batch % 2) as usize]
-            .wait_while(state, |state| state.answered < batch)
-            .expect("no thread panics while it holds the lock");
-        waited.failure.map_or(Ok(()), |kind| Err(kind.into()))
+        self.written[(batch % 2) as usize].wait_while(&mut state, |state| state.answered < batch);
+        state.failure.map_or(Ok(()), |kind| Err(kind.into()))
     }
 
     fn write_batches(&self, file: &mut PrewrittenFile) {
         let mut writing = Vec::new();
         loop {
-            let mut state = self
-                .queued
-                .wait_while(self.state(), |state| state.gathering.is_empty() && !state.closed)
-                .expect("no thread panics while it holds the lock");
+            let mut state = self.state.lock();
+            self.queued.wait_while(&mut state, |state| state.gathering.is_empty() && !state.closed);
             if state.gathering.is_empty() {
                 return;
             }
@@ -76,7 +72,7 @@ impl GroupLog {
 
             let outcome = file.append_durably(&writing);
 
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.answered = batch;
             if let Err(error) = outcome {
                 state.failure = Some(error.kind());
@@ -85,10 +81,6 @@ impl GroupLog {
             self.written[(batch % 2) as usize].notify_all();
         }
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no thread panics while it holds the lock")
-    }
 }
 
 /// Ends the writing thread also when the work panics; the scope would wait for it forever otherwise.
@@ -96,7 +88,7 @@ struct CloseOnDrop<'log>(&'log GroupLog);
 
 impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.state().closed = true;
+        self.0.state.lock().closed = true;
         self.0.queued.notify_one();
     }
 }

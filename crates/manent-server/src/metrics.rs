@@ -7,9 +7,9 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use manent::model::TenantId;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Upper bounds of the latency histogram in seconds; one more bucket takes the rest.
@@ -34,7 +34,7 @@ struct OperationMetrics {
 impl Metrics {
     /// Counts a response.
     pub fn count(&self, tenant: TenantId, status: u16, took: Duration) {
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = self.tenants.lock();
         let counted = tenants.entry(tenant).or_default();
         *counted.answers.entry(status / 100).or_default() += 1;
         let seconds = took.as_secs_f64();
@@ -43,7 +43,7 @@ impl Metrics {
     }
 
     fn of(&self, only: Option<TenantId>) -> Vec<(TenantId, OperationMetrics)> {
-        let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let tenants = self.tenants.lock();
         let wanted = tenants.iter().filter(|(tenant, _)| only.is_none_or(|only| only == **tenant));
         wanted.map(|(tenant, counted)| (*tenant, counted.clone())).collect()
     }

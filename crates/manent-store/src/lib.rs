@@ -18,6 +18,7 @@ pub use api::error::{Conflict, Result, StoreError};
 pub use api::journal_kind::JournalKind;
 pub use api::list_cursor::{CursorProblem, ListCursor};
 pub use api::maintenance::{BackupReport, DoctorReport, VerifyProblem, VerifyReport};
+pub use api::permissions::Permissions;
 pub use api::query::*;
 pub use api::search::{
     CONTEXT_MAX, ContextMessage, CountMode, Coverage, Grouping, HITS_MAX, Hit, Include, IndexStatus, Search,
@@ -25,4 +26,4 @@ pub use api::search::{
 };
 pub use api::store::{ImportLock, Store};
 pub use api::transaction::*;
-pub use authz::{AccessCheck, AccessChecks, AuthorizedStore, PathOf, Permissions};
+pub use authz::StoreView;

@@ -1,8 +1,9 @@
 //! Fault-injecting SQLite VFS.
 
+use parking_lot::Mutex;
 use std::os::raw::c_int;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use libsqlite3_sys as ffi;
 
@@ -114,31 +115,27 @@ impl Faults {
 
     /// Sets the fault to come, in place of any other, and starts all counts at 0.
     pub fn arm(&self, fault: Fault) {
-        *self.state() = State { fault: Some(fault), ..State::default() };
+        *self.state.lock() = State { fault: Some(fault), ..State::default() };
     }
 
     /// Makes every operation succeed again. The counts stay.
     pub fn heal(&self) {
-        self.state().fault = None;
+        self.state.lock().fault = None;
     }
 
     /// Returns how many operations have failed since the fault was armed.
     pub fn fired(&self) -> u64 {
-        self.state().fired
+        self.state.lock().fired
     }
 
     /// Returns how many operations of a kind were tried, failed ones included, since the last fault was armed.
     pub fn count(&self, operation: Operation) -> u64 {
-        self.state().counts[operation as usize]
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("a panic in a callback ends the process")
+        self.state.lock().counts[operation as usize]
     }
 
     /// Counts an operation and returns how it must fail, if it must.
     fn meet(&self, operation: Operation) -> Option<Failure> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.counts[operation as usize] += 1;
         let fault = state.fault.filter(|fault| fault.operations.contains(&operation))?;
         state.matching += 1;

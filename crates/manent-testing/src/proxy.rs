@@ -1,9 +1,10 @@
 //! Fault-injecting TCP proxy between a client and PostgreSQL: cuts, holds or delays the data that passes.
 
+use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A wire to a PostgreSQL on loopback; it is cut with its handle.
@@ -60,7 +61,7 @@ impl Proxy {
 
     /// Cuts every connection and returns how many there were.
     pub fn cut(&self) -> usize {
-        let open = std::mem::take(&mut self.wire.lock().open);
+        let open = std::mem::take(&mut self.wire.state.lock().open);
         open.values().for_each(close);
         self.wire.changed.notify_all();
         open.len()
@@ -68,34 +69,34 @@ impl Proxy {
 
     /// Says what happens to the next reply to a COMMIT. Asked twice, it happens to two.
     pub fn at_commit(&self, fate: Fate) {
-        self.wire.lock().fates.push(fate);
+        self.wire.state.lock().fates.push(fate);
     }
 
     /// Returns how many replies to a COMMIT did not reach their client.
     pub fn met(&self) -> usize {
-        self.wire.lock().met
+        self.wire.state.lock().met
     }
 
     /// Lets nothing pass and closes nothing, like a network that has swallowed the other side.
     pub fn hold(&self) {
-        self.wire.lock().held = true;
+        self.wire.state.lock().held = true;
     }
 
     /// Lets everything pass again, also what was held.
     pub fn release(&self) {
-        self.wire.lock().held = false;
+        self.wire.state.lock().held = false;
         self.wire.changed.notify_all();
     }
 
     /// Holds each piece that passes, in both directions, for so long.
     pub fn delay(&self, delay: Duration) {
-        self.wire.lock().delay = delay;
+        self.wire.state.lock().delay = delay;
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.wire.lock().ended = true;
+        self.wire.state.lock().ended = true;
         self.cut();
         // The thread that accepts is woken to see that it has ended.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
@@ -103,28 +104,24 @@ impl Drop for Proxy {
 }
 
 impl Wire {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until something may pass; says whether the connection is still there then.
     fn waits(&self, number: u64) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let delay = state.delay;
         if !delay.is_zero() {
             drop(state);
             std::thread::sleep(delay);
-            state = self.lock();
+            state = self.state.lock();
         }
         while state.held && state.open.contains_key(&number) {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
         state.open.contains_key(&number)
     }
 
     /// Takes what waits for a reply, if anything does.
     fn fate(&self) -> Option<Fate> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let fate = state.fates.pop()?;
         state.met += 1;
         state.held |= fate == Fate::Hold;
@@ -132,7 +129,7 @@ impl Wire {
     }
 
     fn end(&self, number: u64) {
-        if let Some(ends) = self.lock().open.remove(&number) {
+        if let Some(ends) = self.state.lock().open.remove(&number) {
             close(&ends);
         }
         self.changed.notify_all();
@@ -148,7 +145,7 @@ fn close(ends: &[TcpStream; 2]) {
 
 fn accept(wire: &Arc<Wire>, listener: &TcpListener) {
     for client in listener.incoming() {
-        if wire.lock().ended {
+        if wire.state.lock().ended {
             return;
         }
         // A client that cannot be served sees its connection close.
@@ -162,7 +159,7 @@ fn join(wire: &Arc<Wire>, client: TcpStream) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let ends = [client.try_clone()?, server.try_clone()?];
-    let mut state = wire.lock();
+    let mut state = wire.state.lock();
     let number = state.next;
     state.next += 1;
     state.open.insert(number, ends);

@@ -1,12 +1,13 @@
 //! Recording SQLite VFS, for crash simulation.
 
+use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::raw::c_int;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use libsqlite3_sys as ffi;
 
@@ -72,7 +73,7 @@ impl Recording {
 
     /// Returns how many operations were recorded: writes, truncates, syncs, creations and deletions.
     pub fn log_len(&self) -> usize {
-        self.read().log.len()
+        self.disk.read().log.len()
     }
 
     /// Writes into the directory `into` the files as a power cut after the first `crash_point` operations could
@@ -83,21 +84,13 @@ impl Recording {
     /// Files keep their names; `into` is made if needed and files of an earlier state in it are replaced, so one
     /// directory serves for many states, as long as no connection to it is open.
     pub fn crash_state(&self, crash_point: usize, rng: &mut fastrand::Rng, into: &Path) -> io::Result<CrashState> {
-        crash::lay_out(&self.read().log, crash_point, rng, into)
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Disk> {
-        self.disk.read().expect("a panic in a callback ends the process")
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Disk> {
-        self.disk.write().expect("a panic in a callback ends the process")
+        crash::lay_out(&self.disk.read().log, crash_point, rng, into)
     }
 }
 
 impl Hooks for Recording {
     fn open(&self, path: &Path, role: Role, file: &Underlying, open: &dyn Fn() -> Outcome) -> Result<usize, c_int> {
-        let mut disk = self.write();
+        let mut disk = self.disk.write();
         let existed = path.exists();
         open()?;
         let identity = identity(path).ok_or(ffi::SQLITE_CANTOPEN)?;
@@ -114,14 +107,14 @@ impl Hooks for Recording {
     // The lock is held over the real change, so that two threads' changes are logged in the order they were made.
 
     fn write(&self, number: usize, file: &Underlying, data: &[u8], offset: u64) -> Outcome {
-        let mut disk = self.write();
+        let mut disk = self.disk.write();
         file.write(data, offset)?;
         disk.log.edit(number, Edit::Write { offset: offset as usize, data: data.into() });
         Ok(())
     }
 
     fn truncate(&self, number: usize, file: &Underlying, size_bytes: u64) -> Outcome {
-        let mut disk = self.write();
+        let mut disk = self.disk.write();
         file.truncate(size_bytes)?;
         disk.log.edit(number, Edit::Truncate { size_bytes: size_bytes as usize });
         Ok(())
@@ -129,14 +122,14 @@ impl Hooks for Recording {
 
     fn sync(&self, number: usize, file: &Underlying, flags: c_int) -> Outcome {
         // Not locked meanwhile: a sync is slow, and other threads go on.
-        let begun = self.read().log.begin_sync(number);
+        let begun = self.disk.read().log.begin_sync(number);
         file.sync(flags)?;
-        self.write().log.end_sync(begun);
+        self.disk.write().log.end_sync(begun);
         Ok(())
     }
 
     fn delete(&self, path: &Path, directory: DirectorySync, delete: &dyn Fn() -> Outcome) -> Outcome {
-        let mut disk = self.write();
+        let mut disk = self.disk.write();
         delete()?;
         disk.log.delete(path, directory);
         Ok(())

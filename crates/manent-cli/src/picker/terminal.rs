@@ -1,10 +1,11 @@
 //! The terminal while the picker has it: raw keys, another screen, and everything as it was in the end.
 
 use anyhow::{Context, Result, bail};
+use parking_lot::Mutex;
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -36,7 +37,7 @@ impl Terminal {
         // told from one that begins a sequence.
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = 1;
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        *BEFORE.lock() = Some(before);
         let stop = Arc::new(AtomicBool::new(false));
         let mut terminal = Self { stop: stop.clone(), reader: None };
         tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).context("taking the terminal")?;
@@ -48,7 +49,7 @@ impl Terminal {
 
     /// Says whether the terminal is still ours; a panic elsewhere gives it back.
     pub fn is_ours(&self) -> bool {
-        BEFORE.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        BEFORE.lock().is_some()
     }
 }
 
@@ -64,7 +65,7 @@ impl Drop for Terminal {
 }
 
 fn give_back() {
-    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let before = BEFORE.lock().take();
     if let Some(before) = before {
         let _ = write(LEAVE);
         let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &before);

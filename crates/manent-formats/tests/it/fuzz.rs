@@ -10,11 +10,12 @@ mod mutate;
 
 use fastrand::Rng;
 use manent_formats::{Format, readable};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io::{Seek, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -101,7 +102,7 @@ impl Watch {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 /// Fuzzes a format for a time, or for a number of inputs.

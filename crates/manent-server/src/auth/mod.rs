@@ -10,11 +10,11 @@ use crate::wire::{PresentedSecret, Wire};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use manent::model::{ApiKeySecret, KeyId};
 use manent::{Refusal, Tenants};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
@@ -252,7 +252,7 @@ impl Auth {
 
     fn lock(&self) -> MutexGuard<'_, Sessions> {
         // A panic between two statements leaves at most one session more or less.
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock()
     }
 }
 

@@ -5,8 +5,9 @@ use crate::problem::{ApiResult, Problem};
 use axum::http::StatusCode;
 use bytes::Bytes;
 use manent::model::TenantId;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A byte budget with its current reservations.
 pub struct ByteBudget {
@@ -45,7 +46,7 @@ impl ByteBudget {
     }
 
     fn lock(&self) -> MutexGuard<'_, Usage> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 }
 

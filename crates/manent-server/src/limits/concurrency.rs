@@ -1,8 +1,9 @@
 //! Concurrency limiter with a maximum share per tenant.
 
 use manent::model::TenantId;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The limiter: its permits and their holders.
 pub struct ConcurrencyLimiter {
@@ -60,7 +61,7 @@ impl ConcurrencyLimiter {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Option<TenantId>, usize>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 }
 

@@ -14,11 +14,11 @@ use axum::response::{IntoResponse, Response};
 use manent::model::{AuditActor, KeyScope, TenantId};
 use manent::store::system::{AuditSubject, NewAuditRecord};
 use manent::{ConversationId, MessageId, Tenants};
+use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Interval in which an identical audit entry is not repeated: a log that is too long to read has no use.
@@ -145,13 +145,13 @@ impl AuditRecorder {
     }
 
     fn is_due(&self, entry: &str) -> bool {
-        let recorded = self.recorded.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let recorded = self.recorded.lock();
         recorded.get(entry).is_none_or(|at| at.elapsed() >= AUDIT_INTERVAL)
     }
 
     /// Marks an entry as written; only called once it is in the log.
     fn mark_recorded(&self, entry: String) {
-        let mut recorded = self.recorded.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut recorded = self.recorded.lock();
         if recorded.len() >= REMEMBERED_MAX {
             recorded.retain(|_, at| at.elapsed() < AUDIT_INTERVAL);
         }

@@ -16,8 +16,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use manent::model::{KeyId, TenantId};
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 
 /// Tenant, API key and idempotency key: two API keys of one tenant may use the same text for two requests.
@@ -48,8 +49,8 @@ impl InFlight {
         turn
     }
 
-    fn locks(&self) -> std::sync::MutexGuard<'_, HashMap<Name, Lock>> {
-        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locks(&self) -> parking_lot::MutexGuard<'_, HashMap<Name, Lock>> {
+        self.locks.lock()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Collector of damaged records: reads that skip damaged rows report them here.
 
 use manent_model::ConversationId;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 /// A record that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ struct DamageSet {
 impl DamageLog {
     /// Adds a record, unless it is there.
     pub fn add(&self, record: DamagedRecord) {
-        let mut met = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut met = self.0.lock();
         if met.seen.insert(record.clone()) {
             met.records.push(record);
         }
@@ -38,6 +38,6 @@ impl DamageLog {
 
     /// Returns the records.
     pub fn records(&self) -> Vec<DamagedRecord> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).records.clone()
+        self.0.lock().records.clone()
     }
 }

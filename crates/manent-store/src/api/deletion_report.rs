@@ -6,7 +6,7 @@ use std::path::Path;
 /// Deletion counts of a destroyed store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeletionReport {
-    /// Conversations, wherever they were in their life.
+    /// Conversations in any status.
     pub conversations: i64,
     /// Messages, on all branches.
     pub messages: i64,

@@ -46,7 +46,7 @@ impl VerifyReport {
     }
 }
 
-/// One thing that is not as it was written.
+/// A record that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "problem")]
 #[expect(missing_docs, reason = "each variant says what its fields name")]

@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod transaction;
+pub mod permissions;
 pub(crate) mod journal_kind;
 pub mod query;
 pub mod search;

@@ -343,7 +343,7 @@ pub struct EventsQuery {
     pub limit: u32,
 }
 
-/// Events in order; the cursor of the last one is where to go on from.
+/// Events in order; the cursor of the last one continues the read.
 pub type Events = Vec<Event>;
 
 /// Which documents to read.
@@ -538,7 +538,7 @@ impl StatsQuery {
 pub enum OriginsQuery {
     /// Of objects other than messages, by file.
     Source(manent_model::SourceId),
-    /// Of one object, in the order of the files that brought it.
+    /// Of one object, in the order of the files that contained it.
     Object(manent_model::OriginObject),
     /// By the id in the other program, in any file.
     External(String),

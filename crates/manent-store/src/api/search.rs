@@ -36,7 +36,7 @@ pub struct Search {
     pub conversations: Option<ConversationId>,
     /// What is searched besides the shown paths of conversations that are not in the trash.
     pub include: Include,
-    /// How many messages before and after a hit are shown with it; at most [`NEIGHBOURS_MAX`].
+    /// How many messages before and after a hit are shown with it; at most [`CONTEXT_MAX`].
     pub neighbours: u32,
     /// The cursor of the previous page.
     pub after: Option<SearchCursor>,

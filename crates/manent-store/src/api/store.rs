@@ -3,12 +3,13 @@
 use crate::api::damage::DamageLog;
 use crate::api::error::Result;
 use crate::api::maintenance::{BackupReport, DoctorReport, VerifyReport};
+use crate::api::permissions::Permissions;
 use crate::api::query::*;
 use crate::api::search::{IndexStatus, Search, SearchPage};
 use crate::api::transaction::{Committed, MessageOrigin, Position, Transaction};
 use manent_model::{
-    AccessScope, Conversation, ConversationId, Json, MessageId, Origin, Project, ProjectId, Quarantined, Scratch,
-    Source, SourceId, Stats, Timestamp,
+    Conversation, ConversationId, Json, MessageId, Origin, Project, ProjectId, Quarantined, Scratch, Source, SourceId,
+    Stats, Timestamp,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -30,9 +31,10 @@ impl ImportLock {
 /// A commit that was acknowledged is on disk. Reads see every commit that was acknowledged before they began.
 #[async_trait::async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Returns an access-filtered store. Objects outside the realm do not exist there; operations on everything are
-    /// forbidden, and so is every commit: writes of limited keys go through a [`GrantedStore`](crate::GrantedStore).
-    fn restricted_to(self: Arc<Self>, realm: AccessScope) -> Arc<dyn Store>;
+    /// Returns a view of this store with the permissions of a key. Objects outside its access scope do not exist there,
+    /// operations on everything are forbidden to a limited key, and every change is checked. A view of a view is limited
+    /// by both.
+    fn authorized(self: Arc<Self>, permissions: Permissions) -> Arc<dyn Store>;
     /// Returns the same store whose lists and pages leave damaged records out and name them in a log, instead of
     /// failing. A damaged conversation is not left out: what cannot be trusted of it reads as not set.
     fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store>;
@@ -106,9 +108,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Finds messages and conversations.
     async fn search(&self, search: Search) -> Result<SearchPage>;
-    /// Rebuilds the index; [`Store::indexed`] reports its progress.
+    /// Rebuilds the index; [`Store::watch_index`] reports its progress.
     async fn reindex(&self) -> Result<()>;
-    /// Returns a watch on how far the index has come. It ends when the store is closed, or has no index.
+    /// Returns a watch on the progress of the index. It ends when the store is closed, or has no index.
     fn watch_index(&self) -> watch::Receiver<IndexStatus>;
 
     /// Returns a watch on the last position, for tails; commits of other processes show within a second. It ends when

@@ -1,7 +1,6 @@
 //! Transactions, the only way to write: a list of changes that are applied together or not at all.
 
 use crate::api::query::{UndoDirection, UndoScope};
-use crate::authz::AccessChecks;
 use manent_model::{
     Author, BranchId, Call, ConversationDraft, ConversationId, ConversationPatch, FoldId, FoldKind, InputId, Json,
     Memory, MemoryId, MessageId, MessageRange, MessageStatus, NewMessage, NoteId, Origin, Project, ProjectId,
@@ -94,9 +93,6 @@ pub enum Expect {
         /// The token that taking the lease answered.
         token: i64,
     },
-    /// The changes reference only objects in an access scope; only a [`GrantedStore`](crate::GrantedStore) sets it.
-    #[serde(skip)]
-    Within(Box<AccessChecks>),
 }
 
 /// Why a branch was opened.

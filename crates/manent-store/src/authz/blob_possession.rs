@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Maximum number of unfinished uploads; excess ones are forgotten and must start again.
 const UPLOADS_MAX: usize = 16;
 
-/// Blobs of which some pieces have come, in their order.
+/// Blobs of which the first pieces were uploaded.
 #[derive(Default)]
 pub(super) struct PendingUploads(HashMap<[u8; 32], Upload>);
 
@@ -24,7 +24,7 @@ struct Upload {
 impl PendingUploads {
     /// Checks the blob pieces of a transaction, and records blobs that it completes. Returns the resulting state of
     /// uploads, which holds only once the transaction is stored.
-    pub(super) fn verify_possession(&self, grant: &str, transaction: &mut Transaction) -> Result<Self> {
+    pub(super) fn verify_possession(&self, key: &str, transaction: &mut Transaction) -> Result<Self> {
         let mut now: HashMap<[u8; 32], Upload> = HashMap::new();
         let mut whole = Vec::new();
         for change in &transaction.changes {
@@ -50,16 +50,16 @@ impl PendingUploads {
             now.insert(*sha256, upload);
         }
         for id in whole {
-            let (kind, actor) = (UPLOAD.to_owned(), grant.to_owned());
+            let (kind, actor) = (UPLOAD.to_owned(), key.to_owned());
             let scratch = Scratch { kind, id, actor, body: Json::of(&true), at: transaction.at };
             transaction.changes.push(Change::PutScratch { scratch });
         }
         Ok(Self(now))
     }
 
-    /// Takes in how far uploads have come.
-    pub(super) fn add(&mut self, come: Self) {
-        self.0.extend(come.0);
+    /// Records the state of uploads after a commit.
+    pub(super) fn add(&mut self, new_uploads: Self) {
+        self.0.extend(new_uploads.0);
         while self.0.len() > UPLOADS_MAX {
             let Some(any) = self.0.keys().next().copied() else { return };
             self.0.remove(&any);

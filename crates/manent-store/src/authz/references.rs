@@ -2,13 +2,13 @@
 //! new one does not compile until its check has been decided.
 //!
 //! Some ids are looked up only within the checked conversation when the change is applied, and would be refused there
-//! as well. They are checked all the same, so that no rule depends on which those are.
+//! as well. They are checked anyway, so that no rule depends on which those are.
 
-use super::access_check::{AccessCheck, PathOf};
 use crate::api::query::UndoScope;
 use crate::api::transaction::{
     BranchBase, Change, EraseTarget, Expect, Finish, HeadTarget, MessageAt, NewFold, SplicePosition, Transaction,
 };
+use crate::engine::access::access_check::{AccessCheck, PathOf};
 use crate::engine::commit::prepare::{blobs_of, blobs_of_message};
 use manent_model::{
     AccessScope, BranchId, Call, Content, ConversationDraft, ConversationId, ConversationPatch, FoldId, Memory,
@@ -17,12 +17,12 @@ use manent_model::{
 use std::collections::HashSet;
 
 /// Returns the access checks of a transaction: preconditions before changes, in the order in which both are evaluated.
-pub(super) fn required_checks(realm: &AccessScope, transaction: &Transaction) -> Vec<AccessCheck> {
-    let mut names =
-        ReferenceCollector { realm, claims: Vec::new(), known: HashSet::new(), created: CreatedIds::default() };
-    transaction.expect.iter().for_each(|expect| names.expect(expect));
-    transaction.changes.iter().for_each(|change| names.change(change));
-    names.claims
+pub(super) fn required_checks(access: &AccessScope, transaction: &Transaction) -> Vec<AccessCheck> {
+    let mut references =
+        ReferenceCollector { access, checks: Vec::new(), known: HashSet::new(), created: CreatedIds::default() };
+    transaction.expect.iter().for_each(|expect| references.expect(expect));
+    transaction.changes.iter().for_each(|change| references.change(change));
+    references.checks
 }
 
 /// Ids that the transaction itself creates may be referenced by later changes. The create refuses an id that is taken,
@@ -38,28 +38,28 @@ struct CreatedIds {
 }
 
 struct ReferenceCollector<'a> {
-    realm: &'a AccessScope,
-    claims: Vec<AccessCheck>,
+    access: &'a AccessScope,
+    checks: Vec<AccessCheck>,
     known: HashSet<AccessCheck>,
     created: CreatedIds,
 }
 
 impl ReferenceCollector<'_> {
-    fn claim(&mut self, claim: AccessCheck) {
-        if self.known.insert(claim.clone()) {
-            self.claims.push(claim);
+    fn require(&mut self, check: AccessCheck) {
+        if self.known.insert(check.clone()) {
+            self.checks.push(check);
         }
     }
 
     fn conversation(&mut self, id: ConversationId) {
         if !self.created.conversations.contains(&id) {
-            self.claim(AccessCheck::Conversation(id));
+            self.require(AccessCheck::Conversation(id));
         }
     }
 
     fn message(&mut self, id: MessageId, on: PathOf) {
         if !self.created.messages.contains(&id) {
-            self.claim(AccessCheck::Message { id, on });
+            self.require(AccessCheck::Message { id, on });
         }
     }
 
@@ -74,31 +74,31 @@ impl ReferenceCollector<'_> {
 
     fn branch(&mut self, id: BranchId) {
         if !self.created.branches.contains(&id) {
-            self.claim(AccessCheck::Branch(id));
+            self.require(AccessCheck::Branch(id));
         }
     }
 
     /// A branch is not always opened where its id is given, so an id that belongs to another user must not count as
     /// created here.
     fn new_branch(&mut self, id: BranchId) {
-        self.claim(AccessCheck::NewBranch(id));
+        self.require(AccessCheck::NewBranch(id));
         self.created.branches.insert(id);
     }
 
     fn fold(&mut self, id: FoldId) {
         if !self.created.folds.contains(&id) {
-            self.claim(AccessCheck::Fold(id));
+            self.require(AccessCheck::Fold(id));
         }
     }
 
-    /// One that the realm lists is within, whether it is there or not.
+    /// A project that the access scope lists is within it, whether or not it exists.
     fn project(&mut self, id: ProjectId) {
-        if !self.realm.lists(id) {
-            self.claim(AccessCheck::Project(id));
+        if !self.access.lists(id) {
+            self.require(AccessCheck::Project(id));
         }
     }
 
-    /// Messages that are added to a conversation. One whose id is taken is refused unless it is there already.
+    /// Messages that are added to a conversation. A message whose id is taken is refused, unless it is the stored one.
     fn new_messages(&mut self, conversation: ConversationId, messages: &[NewMessage]) {
         for message in messages {
             let NewMessage { id, content } = message;
@@ -118,7 +118,7 @@ impl ReferenceCollector<'_> {
             } = content;
             self.messages(*reply_to, PathOf::Path(conversation));
             for blob in blobs_of_message(message) {
-                self.claim(AccessCheck::Blob(blob));
+                self.require(AccessCheck::Blob(blob));
             }
             self.created.messages.insert(*id);
         }
@@ -216,7 +216,7 @@ impl ReferenceCollector<'_> {
     fn memory(&mut self, memory: &Memory) {
         let Memory { id, collection: _, project, conversation, message, external: _, text: _, metadata: _ } = memory;
         if !self.created.memories.contains(id) {
-            self.claim(AccessCheck::NewMemory(*id));
+            self.require(AccessCheck::NewMemory(*id));
         }
         project.iter().for_each(|project| self.project(*project));
         conversation.iter().for_each(|conversation| self.conversation(*conversation));
@@ -236,7 +236,7 @@ impl ReferenceCollector<'_> {
         match change {
             Change::CreateConversation { id, branch, draft, importing: _ } => {
                 self.draft(draft);
-                self.claim(AccessCheck::NewConversation { id: *id, external: draft.external_id.clone() });
+                self.require(AccessCheck::NewConversation { id: *id, external: draft.external_id.clone() });
                 self.created.conversations.insert(*id);
                 self.new_branch(*branch);
             }
@@ -253,7 +253,7 @@ impl ReferenceCollector<'_> {
             Change::FinishMessage { message, finish } => {
                 self.message(*message, PathOf::Owner);
                 let Finish { status: _, body, tokens: _, usage: _ } = finish;
-                body.iter().flat_map(blobs_of).for_each(|blob| self.claim(AccessCheck::Blob(blob)));
+                body.iter().flat_map(blobs_of).for_each(|blob| self.require(AccessCheck::Blob(blob)));
             }
             Change::OpenBranch { conversation, branch, base, own, pieces, why: _, origins: _ } => {
                 self.conversation(*conversation);
@@ -284,7 +284,7 @@ impl ReferenceCollector<'_> {
             }
             Change::RemoveNote { id } => {
                 if !self.created.notes.contains(id) {
-                    self.claim(AccessCheck::Note(*id));
+                    self.require(AccessCheck::Note(*id));
                 }
             }
             Change::SetBookmark { conversation, name: _, head, metadata: _ } => {
@@ -320,7 +320,7 @@ impl ReferenceCollector<'_> {
             | Change::ReleaseLease { conversation, token: _ } => self.conversation(*conversation),
             Change::PutDocument { kind, id, project, body: _ } => {
                 project.iter().for_each(|project| self.project(*project));
-                self.claim(AccessCheck::Document { kind: kind.clone(), id: id.clone(), project: *project });
+                self.require(AccessCheck::Document { kind: kind.clone(), id: id.clone(), project: *project });
             }
             Change::RecordCall { conversation, call } => {
                 self.conversation(*conversation);
@@ -329,7 +329,7 @@ impl ReferenceCollector<'_> {
             Change::PutMemory { memory } => self.memory(memory),
             Change::RemoveMemory { id } => {
                 if !self.created.memories.contains(id) {
-                    self.claim(AccessCheck::Memory(*id));
+                    self.require(AccessCheck::Memory(*id));
                 }
             }
             Change::PutScratch { scratch } => {
@@ -338,18 +338,18 @@ impl ReferenceCollector<'_> {
             }
             Change::RemoveScratch { kind: _, id, actor: _ } => self.scratch(id),
             Change::EditProject { id, patch: _ } | Change::RemoveProject { id } => self.project(*id),
-            Change::Undo { position } => self.claim(AccessCheck::Commit(*position)),
+            Change::Undo { position } => self.require(AccessCheck::Commit(*position)),
             Change::Step { scope, step } => match scope {
                 UndoScope::Conversation(conversation) => {
-                    self.claim(AccessCheck::Step { conversation: *conversation, step: *step });
+                    self.require(AccessCheck::Step { conversation: *conversation, step: *step });
                 }
                 // Refused before.
                 UndoScope::Everything | UndoScope::Workspace => {}
             },
-            Change::Purge { conversation } => self.claim(AccessCheck::Known(*conversation)),
+            Change::Purge { conversation } => self.require(AccessCheck::Known(*conversation)),
             Change::Erase { target } => match target {
                 EraseTarget::Message(message) => self.message(*message, PathOf::Owner),
-                EraseTarget::Conversation(conversation) => self.claim(AccessCheck::Known(*conversation)),
+                EraseTarget::Conversation(conversation) => self.require(AccessCheck::Known(*conversation)),
                 // Refused before.
                 EraseTarget::Person(_) => {}
             },
@@ -373,10 +373,8 @@ impl ReferenceCollector<'_> {
             }
             Expect::Project { id, version: _ } => self.project(*id),
             Expect::Document { kind, id, version: _ } => {
-                self.claim(AccessCheck::Document { kind: kind.clone(), id: id.clone(), project: None });
+                self.require(AccessCheck::Document { kind: kind.clone(), id: id.clone(), project: None });
             }
-            // It only ever refuses.
-            Expect::Within(_) => {}
         }
     }
 }

@@ -1,279 +1,345 @@
-//! Authorization of every store method: a new method does not compile until its rule is decided.
+//! Authorization of every store operation: what a caller may reach of an engine.
 
-use super::access_check::AccessChecks;
-use super::{AuthorizedStore, Permissions, constrain, references, required_scope};
+use super::blob_possession::PendingUploads;
+use super::commit::own_request_key;
 use crate::api::damage::DamageLog;
 use crate::api::error::{Result, StoreError};
 use crate::api::maintenance::{BackupReport, DoctorReport, VerifyReport};
+use crate::api::permissions::Permissions;
 use crate::api::query::*;
 use crate::api::search::{IndexStatus, Search, SearchPage};
 use crate::api::store::{ImportLock, Store};
-use crate::api::transaction::{
-    Change, ChangeResult, Committed, EraseTarget, Expect, MessageOrigin, Position, Receipt, Transaction,
-};
-use crate::authz::filtered_store::require_unrestricted;
-use crate::engine::read::library::UPLOAD;
+use crate::api::transaction::{Committed, MessageOrigin, Position, Transaction};
+use crate::engine::access::access_filter::{EVERYTHING, require_known, require_visible};
+use crate::engine::interface::{self, Engine};
+use crate::engine::read::{self, Reading};
+use crate::engine::search::indexing::IndexingMonitor;
+use crate::engine::search::{SEARCHING, execute};
+use crate::engine::sql::tx_error::TxResult;
+use crate::engine::statistics::{self, COUNTING};
 use manent_model::{
-    AccessScope, Conversation, ConversationId, Json, MessageId, Origin, Project, ProjectId, Quarantined, Scratch,
-    Source, SourceId, Stats, Timestamp, hex,
+    AccessScope, Conversation, ConversationId, ConversationStatus, Json, MessageId, Origin, Project, ProjectId,
+    Quarantined, Scratch, Source, SourceId, Stats, Timestamp,
 };
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// Searches of limited callers are answered at multiples of this time, so that their duration reveals nothing.
 const SEARCH_TIME_STEP: Duration = Duration::from_millis(20);
 
-impl AuthorizedStore {
-    /// Commits a transaction of a limited grant after its checks.
-    async fn commit_limited(&self, mut transaction: Transaction) -> Result<Committed> {
-        let many = transaction.changes.len();
-        constrain::constrain(&self.permissions, &mut transaction)?;
-        let come = {
-            let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-            uploads.verify_possession(&self.permissions.id, &mut transaction)?
-        };
-        let Permissions { id: grant, realm, .. } = self.permissions.clone();
-        let claims = references::required_checks(&realm, &transaction);
-        transaction.expect.insert(0, Expect::Within(Box::new(AccessChecks { realm, grant, checks: claims })));
-        let mut committed = match transaction.changes.as_slice() {
-            [Change::Purge { .. } | Change::Erase { target: EraseTarget::Conversation(_) }] => {
-                self.destroy(transaction).await?
-            }
-            _ => self.unrestricted.commit(transaction).await?,
-        };
-        self.uploads.lock().unwrap_or_else(PoisonError::into_inner).add(come);
-        // Changes that were added here are not part of the answer.
-        committed.results.truncate(many);
-        Ok(committed)
+/// The permission that an error names for operations on everything.
+pub(super) const WHOLE: &str = "a key for everything";
+
+/// A store as one caller reaches it: an engine, the permissions of the caller, and whether damaged records are skipped.
+///
+/// An engine is opened as a view without a key, which may do everything. Reads answer any caller within its access
+/// scope, also without the scope `read`: the layer above knows the operation, and decides which scope it requires.
+/// Every change is checked.
+pub struct StoreView<E> {
+    pub(super) engine: Arc<E>,
+    /// None for the owner of the store.
+    pub(super) permissions: Option<Permissions>,
+    pub(super) uploads: Arc<Mutex<PendingUploads>>,
+    /// Reads leave damaged records out and name them here; without it they fail.
+    damage: Option<Arc<DamageLog>>,
+}
+
+impl<E: Engine> StoreView<E> {
+    /// Returns the view of the owner.
+    pub(crate) fn of(engine: E) -> Self {
+        Self { engine: Arc::new(engine), permissions: None, uploads: Arc::default(), damage: None }
     }
 
-    /// Destroys a conversation to its end. Its first step takes away whose it was, so the others could not be claimed.
-    async fn destroy(&self, transaction: Transaction) -> Result<Committed> {
-        let next = Transaction { key: None, expect: Vec::new(), ..transaction.clone() };
-        let mut committed = self.unrestricted.commit(transaction).await?;
-        let mut total = Receipt::default();
-        loop {
-            let is_finished = match committed.results.first_mut() {
-                Some(ChangeResult::Erased(step)) => {
-                    add(&mut total, step);
-                    *step = total.clone();
-                    step.finished
-                }
-                Some(ChangeResult::Purged(is_finished)) => *is_finished,
-                _ => true,
-            };
-            if is_finished {
-                return Ok(committed);
-            }
-            let first = committed.first;
-            committed = Committed { first, ..self.unrestricted.commit(next.clone()).await? };
-        }
+    /// Returns the engine, which checks no permissions.
+    pub(crate) fn engine(&self) -> &E {
+        &self.engine
     }
 
-    /// Says whether this grant brought a blob.
-    async fn has_imported(&self, sha256: &[u8; 32]) -> Result<bool> {
-        if !self.permissions.realm.is_limited() {
-            return Ok(false);
-        }
-        let (kind, id, actor) = (UPLOAD.to_owned(), hex::encode(sha256), self.permissions.id.clone());
-        let query = ScratchQuery { kind: Some(kind), id: Some(id), actor: Some(actor) };
-        Ok(!self.unrestricted.scratch(query).await?.is_empty())
+    fn access(&self) -> &AccessScope {
+        self.permissions.as_ref().map_or(&EVERYTHING, |permissions| &permissions.access)
     }
 
-    /// Requires an unrestricted grant.
+    fn key_id(&self) -> Option<String> {
+        self.permissions.as_ref().map(|permissions| permissions.id.clone())
+    }
+
     fn require_unrestricted(&self) -> Result<()> {
-        require_unrestricted(&self.permissions.realm)
+        require_unrestricted(self.access())
+    }
+
+    /// Runs a read. Each read is given the access scope: it has no other way to the rows, so it cannot be written
+    /// without a decision how the scope limits it.
+    async fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        read: impl Fn(&mut Reading<'_>, &AccessScope) -> TxResult<T> + Send + 'static,
+    ) -> Result<T> {
+        let (access, skips_damage) = (self.access().clone(), self.damage.is_some());
+        // A read may run again, so only the damage that its last run met counts.
+        let run = move |reading: &mut Reading<'_>| {
+            reading.damaged = skips_damage.then(Vec::new);
+            let found = read(reading, &access)?;
+            Ok((found, reading.damaged.take().unwrap_or_default()))
+        };
+        let (found, damaged) = self.engine.read(doing, run).await?;
+        if let Some(log) = &self.damage {
+            damaged.into_iter().for_each(|record| log.add(record));
+        }
+        Ok(found)
+    }
+
+    /// Runs a read of records that belong to no conversation: for a limited caller there are none.
+    async fn read_unrestricted<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        read: impl Fn(&mut Reading<'_>) -> TxResult<Vec<T>> + Send + 'static,
+    ) -> Result<Vec<T>> {
+        match self.access().is_limited() {
+            true => Ok(Vec::new()),
+            false => self.read(doing, move |reading, _| read(reading)).await,
+        }
     }
 }
 
-fn add(total: &mut Receipt, step: &Receipt) {
-    let Receipt { at, finished, messages, conversations, annotations, blobs, scratch, journal } = step;
-    total.at = *at;
-    total.finished = *finished;
-    total.messages += messages;
-    total.conversations += conversations;
-    total.annotations += annotations;
-    total.blobs += blobs;
-    total.scratch += scratch;
-    total.journal += journal;
+/// Requires an unrestricted access scope.
+fn require_unrestricted(access: &AccessScope) -> Result<()> {
+    match access.is_limited() {
+        true => Err(StoreError::Forbidden { needs: WHOLE }),
+        false => Ok(()),
+    }
 }
 
 #[async_trait::async_trait]
-impl Store for AuthorizedStore {
-    fn restricted_to(self: Arc<Self>, realm: AccessScope) -> Arc<dyn Store> {
-        self.visible.clone().restricted_to(realm)
+impl<E: Engine> Store for StoreView<E> {
+    fn authorized(self: Arc<Self>, permissions: Permissions) -> Arc<dyn Store> {
+        let permissions = match &self.permissions {
+            Some(outer) => permissions.within(outer),
+            None => permissions,
+        };
+        let (engine, damage) = (self.engine.clone(), self.damage.clone());
+        Arc::new(Self { engine, permissions: Some(permissions), uploads: Arc::default(), damage })
     }
 
     fn skipping_damaged(self: Arc<Self>, log: Arc<DamageLog>) -> Arc<dyn Store> {
-        self.visible.clone().skipping_damaged(log)
+        let (engine, permissions, uploads) = (self.engine.clone(), self.permissions.clone(), self.uploads.clone());
+        Arc::new(Self { engine, permissions, uploads, damage: Some(log) })
     }
 
-    async fn commit(&self, mut transaction: Transaction) -> Result<Committed> {
-        for change in &transaction.changes {
-            let takes = change.required_scope();
-            if !self.permissions.scopes.holds(takes) {
-                return Err(StoreError::Forbidden { needs: required_scope::needs(takes) });
-            }
-            // A blob is readable for its uploader: that is recorded at the upload, and nowhere else.
-            if let Change::PutScratch { scratch: Scratch { kind, .. } } | Change::RemoveScratch { kind, .. } = change
-                && kind == UPLOAD
-            {
-                return Err(StoreError::Forbidden { needs: "the store itself" });
-            }
-        }
-        if let Some(actor) = &self.permissions.actor {
-            transaction.actor = Some(actor.clone());
-        }
-        transaction.key = transaction.key.map(|key| self.own_key(&key)).transpose()?;
-        match self.permissions.realm.is_limited() {
-            true => self.commit_limited(transaction).await,
-            false => self.unrestricted.commit(transaction).await,
+    async fn commit(&self, transaction: Transaction) -> Result<Committed> {
+        match &self.permissions {
+            Some(permissions) => self.commit_authorized(permissions, transaction).await,
+            None => interface::commit(&*self.engine, transaction, None).await,
         }
     }
 
     async fn idempotent_request_time(&self, key: Vec<u8>) -> Result<Option<Timestamp>> {
-        self.unrestricted.idempotent_request_time(self.own_key(&key)?).await
+        let key = match &self.permissions {
+            Some(permissions) => own_request_key(&permissions.id, &key)?,
+            None => key,
+        };
+        self.read("reading a request", move |reading, _| read::journal::idempotent_request_time(reading, &key)).await
     }
 
     async fn conversation(&self, which: ConversationRef) -> Result<Option<Conversation>> {
-        self.visible.conversation(which).await
+        let one = move |reading: &mut Reading<'_>, access: &AccessScope| {
+            Ok(read::conversation::one(reading, &which)?.filter(|found| access.holds(found)))
+        };
+        self.read("reading a conversation", one).await
     }
 
     async fn conversations(&self, query: ListQuery) -> Result<ConversationPage> {
-        self.visible.conversations(query).await
+        self.read("listing conversations", move |reading, access| read::list::list(reading, access, &query)).await
     }
 
     async fn count_conversations(&self, query: ListQuery) -> Result<BoundedCount> {
-        self.visible.count_conversations(query).await
+        self.read("counting conversations", move |reading, access| read::list::count(reading, access, &query)).await
     }
 
     async fn last_changed(&self) -> Result<Option<ConversationId>> {
-        self.visible.last_changed().await
+        self.read("reading the journal", move |reading, access| read::journal::last_changed(reading, access)).await
     }
 
     async fn conversation_ids(&self, after: Option<ConversationId>, limit: u32) -> Result<Vec<ConversationId>> {
-        self.visible.conversation_ids(after, limit).await
+        self.read("listing conversations", move |reading, access| {
+            read::conversation::ids(reading, access, after, limit)
+        })
+        .await
     }
 
     async fn ids_by_prefix(&self, kind: IdKind, prefix: String, limit: u32) -> Result<Vec<[u8; 16]>> {
-        self.visible.ids_by_prefix(kind, prefix, limit).await
+        self.read("looking for an id", move |reading, access| {
+            read::ids::by_prefix(reading, access, kind, &prefix, limit)
+        })
+        .await
     }
 
     async fn branches(&self, conversation: ConversationId) -> Result<Vec<BranchInfo>> {
-        self.visible.branches(conversation).await
+        let branches = move |reading: &mut Reading<'_>, access: &AccessScope| {
+            require_visible(reading.connection, access, conversation)?;
+            read::path::branches(reading, conversation)
+        };
+        self.read("reading branches", branches).await
     }
 
     async fn message_page(&self, query: MessagePageQuery) -> Result<MessagePage> {
-        self.visible.message_page(query).await
+        let window = move |reading: &mut Reading<'_>, access: &AccessScope| {
+            require_visible(reading.connection, access, query.conversation)?;
+            read::path::window(reading, &query)
+        };
+        self.read("reading messages", window).await
     }
 
     async fn messages(&self, query: MessagesQuery) -> Result<Vec<LocatedMessage>> {
-        self.visible.messages(query).await
+        self.read("reading messages", move |reading, access| read::message::messages(reading, access, &query)).await
     }
 
     async fn related(&self, query: RelatedQuery) -> Result<LocatedMessagePage> {
-        self.visible.related(query).await
+        self.read("reading messages", move |reading, access| read::related::related(reading, access, &query)).await
     }
 
     async fn annotations(&self, query: AnnotationsQuery) -> Result<Annotations> {
-        self.visible.annotations(query).await
+        let annotations = move |reading: &mut Reading<'_>, access: &AccessScope| {
+            require_visible(reading.connection, access, query.conversation)?;
+            read::annotations::annotations(reading, &query)
+        };
+        self.read("reading what is attached", annotations).await
     }
 
     async fn state(&self, conversation: ConversationId, name: String, at: Option<MessageId>) -> Result<Option<Json>> {
-        self.visible.state(conversation, name, at).await
+        let state = move |reading: &mut Reading<'_>, access: &AccessScope| {
+            require_visible(reading.connection, access, conversation)?;
+            read::path::state(reading, conversation, &name, at, access)
+        };
+        self.read("reading state", state).await
     }
 
     async fn open_tool_calls(&self, limit: u32) -> Result<Vec<(ConversationId, ToolCallTrail)>> {
-        self.visible.open_tool_calls(limit).await
+        self.read("reading tool calls", move |reading, access| {
+            read::annotations::open_tool_calls(reading, access, limit)
+        })
+        .await
     }
 
     async fn idle_streams(&self, before: Timestamp, limit: u32) -> Result<Vec<OpenStream>> {
         self.require_unrestricted()?;
-        self.unrestricted.idle_streams(before, limit).await
+        self.read("reading streams", move |reading, _| read::stream::idle(reading, before, limit)).await
     }
 
     async fn events(&self, query: EventsQuery) -> Result<Events> {
-        self.visible.events(query).await
+        let events = move |reading: &mut Reading<'_>, access: &AccessScope| {
+            require_visible(reading.connection, access, query.conversation)?;
+            read::annotations::events(reading, &query)
+        };
+        self.read("reading events", events).await
     }
 
     async fn documents(&self, query: DocumentsQuery) -> Result<Documents> {
-        self.visible.documents(query).await
+        self.read("reading documents", move |reading, access| read::library::documents(reading, access, &query)).await
     }
 
     async fn memories(&self, query: MemoriesQuery) -> Result<Memories> {
-        self.visible.memories(query).await
+        self.read("reading memories", move |reading, access| read::library::memories(reading, access, &query)).await
     }
 
     async fn project(&self, id: ProjectId) -> Result<Option<Project>> {
-        self.visible.project(id).await
+        self.read("reading a project", move |reading, access| read::library::project(reading, access, id)).await
     }
 
     async fn projects(&self) -> Result<Vec<Project>> {
-        self.visible.projects().await
+        self.read("reading projects", read::library::projects).await
     }
 
     async fn scratch(&self, mut query: ScratchQuery) -> Result<Vec<Scratch>> {
         // Scratch that a limited user stores without an actor is kept as that user's, and found in the same way.
-        if let (Some(user), Some(actor)) = (&self.permissions.realm.user, &mut query.actor)
+        if let (Some(user), Some(actor)) = (&self.access().user, &mut query.actor)
             && actor.is_empty()
         {
             actor.clone_from(user);
         }
-        self.visible.scratch(query).await
+        self.read("reading scratch", move |reading, access| read::library::scratch(reading, access, &query)).await
     }
 
     async fn blob(&self, sha256: [u8; 32]) -> Result<Option<Vec<u8>>> {
-        match self.has_imported(&sha256).await? {
-            true => self.unrestricted.blob(sha256).await,
-            false => self.visible.blob(sha256).await,
-        }
+        let key = self.key_id();
+        let blob = move |reading: &mut Reading<'_>, access: &AccessScope| match read::blob::is_readable(
+            reading.connection,
+            access,
+            key.as_deref(),
+            &sha256,
+        )? {
+            true => read::blob::whole(reading, &sha256),
+            false => Ok(None),
+        };
+        self.read("reading a blob", blob).await
     }
 
     async fn blob_piece(&self, sha256: [u8; 32], from: i64) -> Result<Option<(i64, Vec<u8>)>> {
-        match self.has_imported(&sha256).await? {
-            true => self.unrestricted.blob_piece(sha256, from).await,
-            false => self.visible.blob_piece(sha256, from).await,
-        }
+        let key = self.key_id();
+        let piece = move |reading: &mut Reading<'_>, access: &AccessScope| match read::blob::is_readable(
+            reading.connection,
+            access,
+            key.as_deref(),
+            &sha256,
+        )? {
+            true => read::blob::piece(reading, &sha256, from),
+            false => Ok(None),
+        };
+        self.read("reading a blob", piece).await
     }
 
     async fn blobs(&self) -> Result<Vec<([u8; 32], i64)>> {
-        self.visible.blobs().await
+        self.read_unrestricted("reading blobs", read::blob::all).await
     }
 
     async fn sources(&self) -> Result<Vec<Source>> {
-        self.visible.sources().await
+        self.read_unrestricted("reading sources", read::library::sources).await
     }
 
     async fn origins(&self, query: OriginsQuery) -> Result<Vec<Origin>> {
-        self.visible.origins(query).await
+        self.read_unrestricted("reading origins", move |reading| read::library::origins(reading, &query)).await
     }
 
     async fn message_origins(&self, messages: Vec<MessageId>) -> Result<Vec<MessageOrigin>> {
-        self.visible.message_origins(messages).await
+        let origins = move |reading: &mut Reading<'_>| read::library::message_origins(reading, &messages);
+        self.read_unrestricted("reading origins", origins).await
     }
 
     async fn quarantined(&self, source: SourceId) -> Result<Vec<Quarantined>> {
-        self.visible.quarantined(source).await
+        self.read_unrestricted("reading quarantine", move |reading| read::library::quarantined(reading, source)).await
     }
 
     async fn journal(&self, query: JournalQuery) -> Result<JournalPage> {
-        self.visible.journal(query).await
+        self.read("reading the journal", move |reading, access| read::journal::journal(reading, access, &query)).await
     }
 
     async fn undo_target(&self, scope: UndoScope, step: UndoDirection) -> Result<Option<Position>> {
-        self.visible.undo_target(scope, step).await
+        let target = move |reading: &mut Reading<'_>, access: &AccessScope| {
+            match &scope {
+                UndoScope::Everything | UndoScope::Workspace => require_unrestricted(access)?,
+                UndoScope::Conversation(id) => require_known(reading.connection, access, *id)?,
+            }
+            read::journal::undo_target(reading, &scope, step)
+        };
+        self.read("reading the journal", target).await
     }
 
     async fn stats(&self, query: StatsQuery) -> Result<Stats> {
-        self.visible.stats(query).await
+        query.check()?;
+        let asked = query.clone();
+        let answered = self.read(COUNTING, move |reading, access| statistics::answer(reading, access, &asked)).await?;
+        match answered {
+            Some(stats) => Ok(stats),
+            None => self.count_each(query).await,
+        }
     }
 
     async fn search(&self, search: Search) -> Result<SearchPage> {
         let started = tokio::time::Instant::now();
-        let mut found = self.visible.search(search).await;
-        if self.permissions.realm.is_limited() {
+        let mut found = self.read(SEARCHING, move |reading, access| execute::run(reading, access, &search)).await;
+        if self.access().is_limited() {
             // The index covers all users and returns hits of others before they are filtered out: the duration reveals
             // something about their words.
             let beats = started.elapsed().as_nanos() / SEARCH_TIME_STEP.as_nanos() + 1;
@@ -288,39 +354,81 @@ impl Store for AuthorizedStore {
 
     async fn reindex(&self) -> Result<()> {
         self.require_unrestricted()?;
-        self.unrestricted.reindex().await
+        match self.engine.indexing() {
+            Some(indexing) => indexing.request_rebuild(),
+            None => return Err(StoreError::Invalid("this store has no index".to_owned())),
+        }
+        Ok(())
     }
 
     fn watch_index(&self) -> watch::Receiver<IndexStatus> {
-        self.unrestricted.watch_index()
+        self.engine.indexing().map_or_else(|| watch::channel(IndexStatus::default()).1, IndexingMonitor::subscribe)
     }
 
     fn watch_position(&self) -> watch::Receiver<Position> {
-        self.unrestricted.watch_position()
+        self.engine.position()
     }
 
     async fn acquire_import_lock(&self) -> Result<ImportLock> {
         self.require_unrestricted()?;
-        self.unrestricted.acquire_import_lock().await
+        self.engine.acquire_import_lock().await
     }
 
     async fn backup(&self, to: &Path) -> Result<BackupReport> {
         self.require_unrestricted()?;
-        self.unrestricted.backup(to).await
+        self.engine.backup(to).await
     }
 
     async fn verify(&self) -> Result<VerifyReport> {
         self.require_unrestricted()?;
-        self.unrestricted.verify().await
+        self.engine.verify().await
     }
 
     async fn doctor(&self) -> Result<DoctorReport> {
         self.require_unrestricted()?;
-        self.unrestricted.doctor().await
+        self.engine.doctor().await
     }
 
     async fn close(&self) -> Result<()> {
         self.require_unrestricted()?;
-        self.unrestricted.close().await
+        self.engine.close().await
+    }
+}
+
+impl<E: Engine> StoreView<E> {
+    /// Counts conversation by conversation, a few in each read so that none takes long.
+    async fn count_each(&self, query: StatsQuery) -> Result<Stats> {
+        if let Some(id) = query.conversation {
+            return self.count(vec![id], query, Stats::default()).await;
+        }
+        let mut list = ListQuery {
+            statuses: vec![ConversationStatus::Active, ConversationStatus::Archived],
+            project: query.project,
+            tag: query.tag.clone(),
+            order: ListOrder::Created,
+            limit: PAGE_MAX,
+            ..ListQuery::default()
+        };
+        let mut stats = Stats::default();
+        loop {
+            let page = self.conversations(list.clone()).await?;
+            for part in page.conversations.chunks(64) {
+                let ids = part.iter().map(|conversation| conversation.id).collect();
+                stats = self.count(ids, query.clone(), stats).await?;
+            }
+            match page.next {
+                Some(next) => list.after = Some(next),
+                None => return Ok(stats),
+            }
+        }
+    }
+
+    async fn count(&self, ids: Vec<ConversationId>, query: StatsQuery, counted: Stats) -> Result<Stats> {
+        let counting = move |reading: &mut Reading<'_>, access: &AccessScope| {
+            let mut stats = counted.clone();
+            statistics::add_conversations(reading, access, &ids, &query, &mut stats)?;
+            Ok(stats)
+        };
+        self.read(COUNTING, counting).await
     }
 }

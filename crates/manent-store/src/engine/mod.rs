@@ -16,5 +16,5 @@ pub(crate) mod read;
 pub(crate) mod search;
 pub(crate) mod statistics;
 pub(crate) mod verify;
-pub(crate) mod store;
-pub(crate) mod system;
+pub(crate) mod access;
+pub(crate) mod interface;

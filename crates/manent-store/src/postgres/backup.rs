@@ -40,7 +40,7 @@ fn copy(client: &Client, file: &rusqlite::Connection) -> DbResult<()> {
         execute(file, &["delete from ", table].concat(), ())?;
         copy_table(client, file, table)?;
     }
-    // A number that was given once is not given again, also where its row is gone.
+    // A number is never reused, even if its row was deleted.
     let counted: Vec<(String, i64)> =
         query_all(client, "select name, next - 1 from counter", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     for (table, last) in &counted {

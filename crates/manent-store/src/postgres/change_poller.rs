@@ -6,19 +6,18 @@ use super::migrate::connect;
 use super::options::PostgresOptions;
 use crate::api::transaction::Position;
 use crate::engine::sql::connection::{DbResult, query_one};
-use std::sync::PoisonError;
 use std::time::Duration;
 
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The life of the thread.
+/// The main loop of the thread.
 pub(super) fn serve(shared: &Shared, options: &PostgresOptions) {
     let mut client: Option<Client> = None;
     let (ended, changed) = &shared.ended;
     loop {
-        let state = ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let (state, _) = changed.wait_timeout(state, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner);
+        let mut state = ended.lock();
+        changed.wait_for(&mut state, POLL_INTERVAL);
         if *state {
             return;
         }

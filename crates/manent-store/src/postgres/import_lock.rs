@@ -8,15 +8,15 @@ use std::sync::mpsc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// Tells our locks from those of other programs; the tenant is added to it.
+/// Distinguishes our locks from those of other programs; the tenant is added to it.
 const IMPORTS: i64 = 0x6d61_6e65_6e74_0000;
 
-/// Waits for the turn on a thread that holds the connection for as long as the turn lasts: only a thread may wait until
-/// the connection is closed.
+/// Waits for the lock on a thread that keeps the connection open for as long as the lock is held: only a thread may
+/// wait until the connection is closed.
 pub(super) async fn wait(options: PostgresOptions) -> Result<ImportLock> {
     let (answer, answered) = oneshot::channel();
     let (turn, ended) = mpsc::channel::<()>();
-    let work = move || match is_locked(&options) {
+    let work = move || match acquire(&options) {
         // The caller may have gone; otherwise the connection lasts as long as the lock.
         Ok(_client) => {
             if answer.send(Ok(())).is_ok() {
@@ -32,7 +32,7 @@ pub(super) async fn wait(options: PostgresOptions) -> Result<ImportLock> {
 }
 
 /// Connects and waits for the lock. It ends with the connection, so a process that is cut off releases it.
-fn is_locked(options: &PostgresOptions) -> Result<Client> {
+fn acquire(options: &PostgresOptions) -> Result<Client> {
     let client = reconnect(options, Instant::now() + options.statement_timeout)?.without_timeout();
     let key = IMPORTS.wrapping_add(options.tenant);
     let waited = client.query("select pg_advisory_lock($1)", [key]);

@@ -32,9 +32,9 @@ impl IndexerState {
         Ok(Self { client: connect(options)?, caches: RowCache::default(), key: key.clone() })
     }
 
-    /// Indexes some of what came.
-    pub(super) fn round(&mut self, anew: bool) -> Result<IndexRound> {
-        let outcome = self.work(anew);
+    /// Indexes some of the changes after the cursor.
+    pub(super) fn round(&mut self, rebuild: bool) -> Result<IndexRound> {
+        let outcome = self.work(rebuild);
         if outcome.is_err() {
             self.client.roll_back();
         }
@@ -45,7 +45,7 @@ impl IndexerState {
         self.client.is_closed()
     }
 
-    fn work(&mut self, anew: bool) -> TxResult<IndexRound> {
+    fn work(&mut self, rebuild: bool) -> TxResult<IndexRound> {
         let client = &self.client;
         let mut reading =
             Reading { connection: client.into(), caches: &mut self.caches, key: &self.key, index: None, damaged: None };
@@ -53,7 +53,7 @@ impl IndexerState {
         client.begin_reading()?;
         let sql = "select value from search_cursor where name = $1";
         let found: Option<Vec<u8>> = query_optional(client, sql, [CURSOR], |row| row.get(0))?;
-        let looked = found.and_then(|bytes| FeedCursor::decode(&bytes)).filter(|_| !anew);
+        let looked = found.and_then(|bytes| FeedCursor::decode(&bytes)).filter(|_| !rebuild);
         if let Some(cursor) = looked
             && feed::is_same_journal(&reading, cursor)?
             && feed::after(&reading, cursor)?.is_none()
@@ -79,7 +79,7 @@ impl IndexerState {
             client.run("commit")?;
             return Ok(IndexRound::More { position: 0, waiting: 0, rest: false });
         }
-        let known = found.and_then(|bytes| FeedCursor::decode(&bytes)).filter(|_| !anew);
+        let known = found.and_then(|bytes| FeedCursor::decode(&bytes)).filter(|_| !rebuild);
         let cursor = match known {
             Some(cursor) if feed::is_same_journal(&reading, cursor)? => cursor,
             _ => {
@@ -148,15 +148,15 @@ fn parts(tokens: &str) -> Vec<&str> {
     parts
 }
 
-/// The life of the thread.
+/// The main loop of the thread.
 pub(super) fn serve(shared: &Shared, options: &PostgresOptions) {
     let mut work: Option<IndexerState> = None;
-    shared.indexing.serve(|anew| {
+    shared.indexing.serve(|rebuild| {
         let mut now = match work.take().filter(|work| !work.is_closed()) {
             Some(work) => work,
             None => IndexerState::open(options, &shared.key)?,
         };
-        let round = now.round(anew)?;
+        let round = now.round(rebuild)?;
         work = Some(now);
         Ok(Some(round))
     });

@@ -63,7 +63,7 @@ pub(super) fn connect(options: &PostgresOptions) -> Result<Client> {
     Ok(client)
 }
 
-/// Connects to the first host that answers and takes writes. One that says nothing does not keep us from the next.
+/// Connects to the first host that accepts writes. A host that does not answer does not prevent trying the next.
 pub(super) fn reach(options: &PostgresOptions) -> Result<Client> {
     let mut why = None;
     let (hosts, trust) = options.hosts()?;
@@ -71,7 +71,7 @@ pub(super) fn reach(options: &PostgresOptions) -> Result<Client> {
     for config in hosts {
         match Client::connect(&config, tls.clone(), options) {
             Ok(client) => return Ok(client),
-            // One that refuses us says more than one that is away.
+            // The error of a host that refuses the connection says more than that of one that is unreachable.
             Err(error) => {
                 let error = error.into_store_error("connecting");
                 if why.as_ref().is_none_or(|why| matches!(why, StoreError::Busy(_))) {
@@ -196,7 +196,7 @@ const PARTICIPANTS: u8 = 1;
 const WRITERS: u8 = 2;
 /// Open streams have their rows.
 const STREAMS: u8 = 3;
-/// Every row has its MAC: nothing is left to take in.
+/// Every row has its MAC; the tenant is complete.
 const ROW_MACS: u8 = 4;
 
 /// Returns the secret of a tenant and its last position; a new tenant gets its first rows.

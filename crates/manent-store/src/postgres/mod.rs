@@ -29,20 +29,22 @@ use crate::api::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::api::query::MessagePageQuery;
 use crate::api::store::ImportLock;
 use crate::api::transaction::Position;
+use crate::authz::StoreView;
 use crate::engine::commit::commit_queue::CommitQueue;
+use crate::engine::interface::{Engine, WAITING_BYTES, run_blocking};
 use crate::engine::read::Reading;
 use crate::engine::search::indexing::IndexingMonitor;
 use crate::engine::sql::connection::EngineError;
 use crate::engine::sql::tx_error::TxResult;
-use crate::engine::store::{Engine, WAITING_BYTES, run_blocking};
 use crate::engine::verify::IndexLocation;
 use crate::runtime::position_watch::PositionWatch;
 use crate::runtime::read_queue::{ReadQueue, Reader};
 use manent_model::DigestKey;
+use parking_lot::{Condvar, Mutex};
 use reader::PostgresReader;
 use std::error::Error as _;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
@@ -56,7 +58,10 @@ const UNAVAILABLE: StoreError = StoreError::Busy("the database server cannot be 
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// A store on a PostgreSQL server, for one tenant.
-pub struct PostgresStore {
+pub type PostgresStore = StoreView<PostgresEngine>;
+
+/// The engine of one tenant on a PostgreSQL server.
+pub struct PostgresEngine {
     shared: Arc<Shared>,
     options: PostgresOptions,
     waiting: Semaphore,
@@ -71,7 +76,7 @@ struct Shared {
     readers: ReadQueue<PostgresReader>,
     position: PositionWatch,
     indexing: IndexingMonitor,
-    /// Stops the keeper.
+    /// Stops the change poller.
     ended: (Mutex<bool>, Condvar),
 }
 
@@ -106,7 +111,7 @@ impl PostgresStore {
         let writer = writer::Writer::new(shared.clone(), options.clone(), client);
         spawn("manent-writer", Box::new(move || writer.run()))?;
         let (kept, keeping) = (shared.clone(), options.clone());
-        spawn("manent-keeper", Box::new(move || change_poller::serve(&kept, &keeping)))?;
+        spawn("manent-poller", Box::new(move || change_poller::serve(&kept, &keeping)))?;
         if options.index {
             let (indexed, indexing) = (shared.clone(), options.clone());
             spawn("manent-indexer", Box::new(move || indexer::serve(&indexed, &indexing)))?;
@@ -115,7 +120,8 @@ impl PostgresStore {
             let (shared, options) = (shared.clone(), options.clone());
             spawn("manent-reader", Box::new(move || shared.readers.serve(|| PostgresReader::open(&options))))?;
         }
-        Ok(Self { shared, options, waiting: Semaphore::new(WAITING_BYTES), position, threads: Mutex::new(threads) })
+        let (waiting, threads) = (Semaphore::new(WAITING_BYTES), Mutex::new(threads));
+        Ok(Self::of(PostgresEngine { shared, options, waiting, position, threads }))
     }
 
     /// Restores a backup into a tenant that has no store yet, and verifies the result.
@@ -134,7 +140,7 @@ impl PostgresStore {
     /// only.
     #[doc(hidden)]
     pub async fn time_windows(&self, queries: Vec<MessagePageQuery>) -> Result<Vec<Duration>> {
-        let (options, key) = (self.options.clone(), self.shared.key.clone());
+        let (options, key) = (self.engine().options.clone(), self.engine().shared.key.clone());
         run_blocking("manent-timing", move || {
             let mut reader = PostgresReader::open(&options)?;
             let mut durations = Vec::with_capacity(queries.len());
@@ -149,9 +155,11 @@ impl PostgresStore {
         })
         .await
     }
+}
 
+impl PostgresEngine {
     fn ending(&self) -> impl FnOnce() + Send + 'static {
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *self.threads.lock());
         let shared = self.shared.clone();
         move || {
             shared.queue.close();
@@ -160,7 +168,7 @@ impl PostgresStore {
             if let Some(writer) = threads.next() {
                 let _ = writer.join();
             }
-            *shared.ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            *shared.ended.0.lock() = true;
             shared.ended.1.notify_all();
             shared.indexing.close();
             shared.readers.close();
@@ -172,7 +180,7 @@ impl PostgresStore {
     }
 }
 
-impl Drop for PostgresStore {
+impl Drop for PostgresEngine {
     fn drop(&mut self) {
         let ending = self.ending();
         match tokio::runtime::Handle::try_current() {
@@ -183,7 +191,7 @@ impl Drop for PostgresStore {
     }
 }
 
-impl Engine for PostgresStore {
+impl Engine for PostgresEngine {
     fn key(&self) -> &DigestKey {
         &self.shared.key
     }
@@ -212,7 +220,7 @@ impl Engine for PostgresStore {
         self.options.index.then_some(&self.shared.indexing)
     }
 
-    async fn import_turn(&self) -> Result<ImportLock> {
+    async fn acquire_import_lock(&self) -> Result<ImportLock> {
         import_lock::wait(self.options.clone()).await
     }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Whom we let answer.
+/// The policy for the certificate of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RootStore {
     /// Any server; its certificate is not verified.

@@ -152,7 +152,7 @@ impl Writer {
         match sent {
             Some(Ok((work, commit))) => {
                 self.expected = work.next;
-                // Those whose turn did not come go on before others.
+                // Transactions that were not sent stay first in the queue.
                 self.shared.queue.put_back(batch.split_off(work.outcomes.len()));
                 self.in_flight = Some(PendingCommit { batch, work, commit });
                 earlier.into_iter().for_each(|flight| self.await_commit(flight));
@@ -250,7 +250,7 @@ impl Writer {
         self.is_careful = false;
     }
 
-    /// Connects anew where the connection is gone, for as long as callers may wait.
+    /// Reconnects after a lost connection, for as long as callers may wait.
     fn ensure_open(&mut self, until: Instant) -> Result<()> {
         if let Some(client) = &self.client {
             // The connection may have been closed while it was idle.
@@ -406,7 +406,7 @@ impl Writer {
 
     /// Begins without waiting. If another process has written since, the server refuses all statements that follow.
     fn begin_optimistic(&mut self, batch: &[Job]) -> DbResult<Position> {
-        let guard = "select cast(case count(*) when 2 then '2' else 'somebody else has written' end as bigint)
+        let guard = "select cast(case count(*) when 2 then '2' else 'another process has written' end as bigint)
              from counter
              where name = $1 and next = $2 or name = $3 and next = $4";
         let client = self.client();
@@ -511,7 +511,7 @@ fn unavailable(batch: Vec<Job>, error: StoreError, perhaps_stored: bool) {
     for job in batch {
         let error = match perhaps_stored {
             true => StoreError::OutcomeUnknown,
-            // One of them is told in full; nothing that can be said twice says more than this.
+            // An error cannot be cloned: the first caller gets it with its cause, the others get the summary.
             false => error.take().unwrap_or(UNAVAILABLE),
         };
         let _ = job.reply.send(Err(error));

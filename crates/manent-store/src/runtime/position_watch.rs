@@ -1,7 +1,7 @@
 //! Watch channel of the last committed position.
 
 use crate::api::transaction::Position;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// The last position, as far as it is known here, until the store is closed.
@@ -12,28 +12,24 @@ impl PositionWatch {
         Self(Mutex::new(Some(watch::Sender::new(position))))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<watch::Sender<Position>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns a watch on it; one that has ended if the store is closed.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Position> {
-        self.lock().as_ref().map_or_else(|| watch::channel(0).1, watch::Sender::subscribe)
+        self.0.lock().as_ref().map_or_else(|| watch::channel(0).1, watch::Sender::subscribe)
     }
 
-    /// Returns how far it is known that the store has come.
+    /// Returns the last known position.
     pub(crate) fn last(&self) -> Position {
-        self.lock().as_ref().map_or(0, |sender| *sender.borrow())
+        self.0.lock().as_ref().map_or(0, |sender| *sender.borrow())
     }
 
-    /// Says whether it has followers besides the store itself.
+    /// Says whether anything watches it besides the store itself.
     pub(crate) fn is_watched(&self) -> bool {
-        self.lock().as_ref().is_some_and(|sender| sender.receiver_count() > 1)
+        self.0.lock().as_ref().is_some_and(|sender| sender.receiver_count() > 1)
     }
 
-    /// Tells the tails how far the store has come; says whether that is news.
+    /// Publishes a position to all watches; returns whether it is newer than the last.
     pub(crate) fn publish(&self, position: Position) -> bool {
-        self.lock().as_ref().is_some_and(|sender| {
+        self.0.lock().as_ref().is_some_and(|sender| {
             sender.send_if_modified(|known| {
                 let newer = position > *known;
                 if newer {
@@ -46,6 +42,6 @@ impl PositionWatch {
 
     /// Ends every watch.
     pub(crate) fn close(&self) {
-        self.lock().take();
+        self.0.lock().take();
     }
 }

@@ -4,21 +4,21 @@ use crate::api::error::{Result, StoreError};
 use crate::engine::read::Reading;
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::DigestKey;
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
-/// How many reads may wait; more are told to come back.
+/// How many reads may wait; more are refused as busy.
 pub(crate) const WAITING_MAX: usize = 4_096;
 pub(crate) const TOO_MANY: StoreError = StoreError::Busy("too many reads are waiting");
 
-/// A read that waits for a connection, or to be told why there is none.
+/// A read that waits for a connection, or for the error that there is none.
 pub(crate) type Job<R> = Box<dyn FnOnce(Result<&mut R>) + Send>;
 
 /// A read connection with its caches.
 pub(crate) trait Reader: 'static {
-    /// Runs a read inside one short transaction, so that everything it sees is of one moment; again, if need be.
+    /// Runs a read inside one short transaction, so that everything it sees is one snapshot; again after a lost connection.
     fn run<T>(
         &mut self,
         key: &DigestKey,
@@ -71,13 +71,9 @@ impl<R> Default for ReadQueue<R> {
 }
 
 impl<R: Reader> ReadQueue<R> {
-    fn lock(&self) -> MutexGuard<'_, QueueState<R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Closes the executor: the threads end once the accepted reads are answered.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.changed.notify_all();
     }
 
@@ -92,7 +88,7 @@ impl<R: Reader> ReadQueue<R> {
     }
 
     fn push(&self, job: Job<R>) -> Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return Err(StoreError::Closed);
         }
@@ -105,16 +101,16 @@ impl<R: Reader> ReadQueue<R> {
         Ok(())
     }
 
-    /// The life of one reading thread.
+    /// The main loop of one reading thread.
     pub(crate) fn serve(&self, open: impl Fn() -> Result<R>) {
         let mut reader: Option<R> = None;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let Some(job) = state.jobs.pop_front() else {
                 if state.closed {
                     return;
                 }
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                self.changed.wait(&mut state);
                 continue;
             };
             drop(state);
@@ -125,7 +121,7 @@ impl<R: Reader> ReadQueue<R> {
             if !run(job, opened) || reader.as_ref().is_some_and(|reader| !reader.is_open()) {
                 reader = None;
             }
-            state = self.lock();
+            state = self.state.lock();
         }
     }
 }

@@ -1,19 +1,20 @@
-//! Fair scheduler: round-robin over members with work, for a fixed set of threads. The member that has waited longest
+//! Fair scheduler: round-robin over tasks with work, for a fixed set of threads. The task that has waited longest
 //! runs first and then goes to the end of the queue.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Wakes another scheduler that has work to do.
 pub(crate) type Waker = Box<dyn Fn() + Send + Sync>;
 
-/// When a member is scheduled again after its turn.
+/// When a task is scheduled again after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reschedule {
-    /// As soon as the others had theirs.
+    /// As soon as the other ready tasks had their turn.
     Now,
-    /// Not before this delay, even if requested; only [`Turns::hurry`] makes it earlier.
+    /// Not before this delay, even if requested; only [`FairScheduler::wake_now`] makes it earlier.
     After(Duration),
     /// When requested.
     WhenWoken,
@@ -21,7 +22,7 @@ pub(crate) enum Reschedule {
     Never,
 }
 
-/// Where a member is.
+/// The scheduling status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QueueStatus {
     Idle,
@@ -38,56 +39,56 @@ enum WakeRequest {
     Immediate,
 }
 
-struct Worker<T> {
-    who: Arc<T>,
+struct Task<T> {
+    subject: Arc<T>,
     status: QueueStatus,
 }
 
 struct SchedulerState<T> {
-    workers: HashMap<u64, Worker<T>>,
+    tasks: HashMap<u64, Task<T>>,
     ready: VecDeque<u64>,
     delayed: BTreeSet<(Instant, u64)>,
     /// Number of sleeping threads. Waking takes a system call, so it is skipped if no thread sleeps.
     sleeping: usize,
-    /// How many wait for a member whose turn it is, to take it out.
+    /// Threads that wait for a running task to remove it.
     leaving: usize,
     closed: bool,
 }
 
-/// The members by their numbers, and the list of those that wait. At most one thread works for a member.
+/// Tasks by number, and the queue of those that are ready. At most one thread runs a task at a time.
 pub(crate) struct FairScheduler<T> {
     state: Mutex<SchedulerState<T>>,
-    /// Signals that a member is ready, or that the scheduler is closed.
+    /// Signals that a task is ready, or that the scheduler is closed.
     changed: Condvar,
-    /// Signals that a member that is to leave has finished its run.
+    /// Signals that a task that is to leave has finished its run.
     left: Condvar,
 }
 
 impl<T> Default for FairScheduler<T> {
     fn default() -> Self {
-        let (members, ready, later) = (HashMap::new(), VecDeque::new(), BTreeSet::new());
-        let state = SchedulerState { workers: members, ready, delayed: later, sleeping: 0, leaving: 0, closed: false };
+        let (tasks, ready, delayed) = (HashMap::new(), VecDeque::new(), BTreeSet::new());
+        let state = SchedulerState { tasks, ready, delayed, sleeping: 0, leaving: 0, closed: false };
         Self { state: Mutex::new(state), changed: Condvar::new(), left: Condvar::new() }
     }
 }
 
 impl<T> SchedulerState<T> {
-    /// Lets a member wait, for its turn or for a moment.
+    /// Queues a task: as ready, or until a time.
     fn put(&mut self, number: u64, at: Option<Instant>) {
-        let Some(member) = self.workers.get_mut(&number) else { return };
+        let Some(task) = self.tasks.get_mut(&number) else { return };
         match at {
             None => {
-                member.status = QueueStatus::Ready;
+                task.status = QueueStatus::Ready;
                 self.ready.push_back(number);
             }
             Some(at) => {
-                member.status = QueueStatus::Delayed(at);
+                task.status = QueueStatus::Delayed(at);
                 self.delayed.insert((at, number));
             }
         }
     }
 
-    /// Lets those wait for their turn whose moment has come; returns how many, and when the next one's comes.
+    /// Queues the tasks whose delay has expired; returns how many, and when the next delay expires.
     fn promote_due(&mut self) -> (usize, Option<Instant>) {
         let mut many = 0;
         if self.delayed.is_empty() {
@@ -106,11 +107,11 @@ impl<T> SchedulerState<T> {
     }
 
     fn finish_turn(&mut self, number: u64, again: Reschedule) {
-        let Some(member) = self.workers.get_mut(&number) else { return };
-        let QueueStatus::Running(asked) = member.status else { return };
-        member.status = QueueStatus::Idle;
+        let Some(task) = self.tasks.get_mut(&number) else { return };
+        let QueueStatus::Running(asked) = task.status else { return };
+        task.status = QueueStatus::Idle;
         match (asked, again) {
-            (_, Reschedule::Never) => drop(self.workers.remove(&number)),
+            (_, Reschedule::Never) => drop(self.tasks.remove(&number)),
             (WakeRequest::Immediate, _) | (_, Reschedule::Now) => self.put(number, None),
             (_, Reschedule::After(delay)) => {
                 // A delay beyond the range of `Instant` never expires.
@@ -124,38 +125,34 @@ impl<T> SchedulerState<T> {
     }
 
     fn is_over(&self) -> bool {
-        self.closed && self.workers.is_empty()
+        self.closed && self.tasks.is_empty()
     }
 }
 
 impl<T> FairScheduler<T> {
-    fn lock(&self) -> MutexGuard<'_, SchedulerState<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wake(&self, state: MutexGuard<'_, SchedulerState<T>>) {
-        let somebody_sleeps = state.sleeping > 0;
+    fn notify(&self, state: MutexGuard<'_, SchedulerState<T>>) {
+        let has_sleeping = state.sleeping > 0;
         drop(state);
-        if somebody_sleeps {
+        if has_sleeping {
             self.changed.notify_one();
         }
     }
 
-    /// Adds a member, which is not scheduled yet.
-    pub(crate) fn join(&self, number: u64, who: Arc<T>) {
-        self.lock().workers.insert(number, Worker { who, status: QueueStatus::Idle });
+    /// Adds a task, which is not scheduled yet.
+    pub(crate) fn join(&self, number: u64, subject: Arc<T>) {
+        self.state.lock().tasks.insert(number, Task { subject, status: QueueStatus::Idle });
     }
 
-    /// Removes a member, once no thread runs it any more.
+    /// Removes a task, once no thread runs it any more.
     pub(crate) fn leave(&self, number: u64) {
-        let mut state = self.lock();
-        while state.workers.get(&number).is_some_and(|member| matches!(member.status, QueueStatus::Running(_))) {
+        let mut state = self.state.lock();
+        while state.tasks.get(&number).is_some_and(|task| matches!(task.status, QueueStatus::Running(_))) {
             state.leaving += 1;
-            state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.left.wait(&mut state);
             state.leaving -= 1;
         }
-        let Some(member) = state.workers.remove(&number) else { return };
-        match member.status {
+        let Some(task) = state.tasks.remove(&number) else { return };
+        match task.status {
             QueueStatus::Ready => state.ready.retain(|waiting| *waiting != number),
             QueueStatus::Delayed(at) => drop(state.delayed.remove(&(at, number))),
             QueueStatus::Idle | QueueStatus::Running(_) => {}
@@ -165,19 +162,19 @@ impl<T> FairScheduler<T> {
         }
     }
 
-    /// Requests a run. A member that is scheduled already stays scheduled, even with a delay; a member that has left is
+    /// Requests a run. A task that is scheduled already stays scheduled, even with a delay; a task that has left is
     /// ignored.
-    pub(crate) fn ask(&self, number: u64) {
+    pub(crate) fn wake(&self, number: u64) {
         self.wake_after(number, Duration::ZERO);
     }
 
-    /// Asks for a turn that need not come before so long.
+    /// Requests a run after a delay at the earliest.
     pub(crate) fn wake_after(&self, number: u64, delay: Duration) {
-        let mut state = self.lock();
-        let Some(member) = state.workers.get_mut(&number) else { return };
+        let mut state = self.state.lock();
+        let Some(task) = state.tasks.get_mut(&number) else { return };
         // A delay beyond the range of `Instant` never expires.
         let at = || Instant::now().checked_add(delay);
-        match &mut member.status {
+        match &mut task.status {
             QueueStatus::Idle if delay.is_zero() => state.put(number, None),
             QueueStatus::Idle => match at() {
                 Some(at) => state.put(number, Some(at)),
@@ -189,14 +186,14 @@ impl<T> FairScheduler<T> {
             }
             QueueStatus::Running(_) | QueueStatus::Ready | QueueStatus::Delayed(_) => return,
         }
-        self.wake(state);
+        self.notify(state);
     }
 
-    /// Asks for a turn at once, also for one that was to wait for a moment.
+    /// Requests a run now, also of a task that is delayed.
     pub(crate) fn wake_now(&self, number: u64) {
-        let mut state = self.lock();
-        let Some(member) = state.workers.get_mut(&number) else { return };
-        match &mut member.status {
+        let mut state = self.state.lock();
+        let Some(task) = state.tasks.get_mut(&number) else { return };
+        match &mut task.status {
             QueueStatus::Ready => return,
             QueueStatus::Running(asked) => {
                 *asked = WakeRequest::Immediate;
@@ -209,13 +206,13 @@ impl<T> FairScheduler<T> {
             QueueStatus::Idle => {}
         }
         state.put(number, None);
-        self.wake(state);
+        self.notify(state);
     }
 
-    /// Waits for the next member to run; none when the scheduler is closed and all members have left. The thread passes
-    /// the turn that it has finished, and when that member wants another.
+    /// Waits for the next task to run; none when the scheduler is closed and all tasks have left. The thread passes
+    /// the turn that it has finished, and when that task wants another.
     pub(crate) fn next(&self, last: Option<(u64, Reschedule)>) -> Option<(u64, Arc<T>)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut has_news = false;
         if let Some((number, again)) = last {
             state.finish_turn(number, again);
@@ -225,38 +222,38 @@ impl<T> FairScheduler<T> {
         loop {
             let (due, next_due) = state.promote_due();
             if let Some(number) = state.ready.pop_front() {
-                let member = state.workers.get_mut(&number).expect("whoever waits is a member");
-                member.status = QueueStatus::Running(WakeRequest::None);
-                let who = member.who.clone();
-                // No thread was woken for members whose delay has expired, or knows when the next one does.
+                let task = state.tasks.get_mut(&number).expect("a ready task is registered");
+                task.status = QueueStatus::Running(WakeRequest::None);
+                let subject = task.subject.clone();
+                // No thread was woken for tasks whose delay has expired, or knows when the next one does.
                 if has_news || (due > 0 && !state.ready.is_empty()) {
-                    self.wake(state);
+                    self.notify(state);
                 }
-                return Some((number, who));
+                return Some((number, subject));
             }
             has_news = false;
             if state.is_over() {
                 return None;
             }
             state.sleeping += 1;
-            state = match next_due {
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            match next_due {
+                None => self.changed.wait(&mut state),
                 Some(at) => {
                     let wait = at.saturating_duration_since(Instant::now());
-                    self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0
+                    self.changed.wait_for(&mut state, wait);
                 }
             };
             state.sleeping -= 1;
         }
     }
 
-    /// Ends a turn, for a thread that has something else to do before it comes for the next.
+    /// Ends a turn, for a thread that does something else before it asks for the next task.
     pub(crate) fn reschedule(&self, number: u64, again: Reschedule) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.finish_turn(number, again);
         self.run_waker(&state);
         if !state.ready.is_empty() {
-            self.wake(state);
+            self.notify(state);
         }
     }
 
@@ -269,9 +266,9 @@ impl<T> FairScheduler<T> {
         }
     }
 
-    /// Closes the scheduler: the threads end once all members have left.
+    /// Closes the scheduler: the threads end once all tasks have left.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.changed.notify_all();
     }
 }
@@ -280,89 +277,93 @@ impl<T> FairScheduler<T> {
 mod tests {
     use super::*;
 
-    fn of(members: u64) -> FairScheduler<u64> {
-        let turns = FairScheduler::default();
-        (0..members).for_each(|number| turns.join(number, Arc::new(number)));
-        turns
+    fn of(tasks: u64) -> FairScheduler<u64> {
+        let scheduler = FairScheduler::default();
+        (0..tasks).for_each(|number| scheduler.join(number, Arc::new(number)));
+        scheduler
     }
 
-    /// Whose turn it is, as one thread sees it.
-    fn takes(turns: &FairScheduler<u64>, last: &mut Option<u64>, again: Reschedule) -> u64 {
-        let (number, _) = turns.next(last.map(|number| (number, again))).expect("somebody waits");
+    /// Ends the last turn of a thread and returns its next task.
+    fn takes(scheduler: &FairScheduler<u64>, last: &mut Option<u64>, again: Reschedule) -> u64 {
+        let (number, _) = scheduler.next(last.map(|number| (number, again))).expect("a task is ready");
         *last = Some(number);
         number
     }
 
     #[test]
     fn one_with_much_to_do_takes_turns_with_the_others() {
-        let (turns, mut last) = (of(3), None);
-        turns.ask(0);
-        assert_eq!(takes(&turns, &mut last, Reschedule::Now), 0);
-        turns.ask(1);
-        turns.ask(2);
-        turns.ask(1);
+        let (scheduler, mut last) = (of(3), None);
+        scheduler.wake(0);
+        assert_eq!(takes(&scheduler, &mut last, Reschedule::Now), 0);
+        scheduler.wake(1);
+        scheduler.wake(2);
+        scheduler.wake(1);
         // The first always wants more; the others come before it does again, in the order in which they asked.
-        let order: Vec<u64> = (0..6).map(|_| takes(&turns, &mut last, Reschedule::Now)).collect();
+        let order: Vec<u64> = (0..6).map(|_| takes(&scheduler, &mut last, Reschedule::Now)).collect();
         assert_eq!(order, [1, 2, 0, 1, 2, 0]);
     }
 
     #[test]
     fn what_is_asked_for_during_a_turn_is_not_forgotten() {
-        let (turns, mut last) = (of(2), None);
-        turns.ask(0);
-        assert_eq!(takes(&turns, &mut last, Reschedule::Now), 0);
-        turns.ask(1);
-        turns.ask(0);
-        assert_eq!(takes(&turns, &mut last, Reschedule::WhenWoken), 1);
-        assert_eq!(takes(&turns, &mut last, Reschedule::WhenWoken), 0);
-        turns.wake_after(1, Duration::from_nanos(1));
-        assert_eq!(takes(&turns, &mut last, Reschedule::WhenWoken), 1);
+        let (scheduler, mut last) = (of(2), None);
+        scheduler.wake(0);
+        assert_eq!(takes(&scheduler, &mut last, Reschedule::Now), 0);
+        scheduler.wake(1);
+        scheduler.wake(0);
+        assert_eq!(takes(&scheduler, &mut last, Reschedule::WhenWoken), 1);
+        assert_eq!(takes(&scheduler, &mut last, Reschedule::WhenWoken), 0);
+        scheduler.wake_after(1, Duration::from_nanos(1));
+        assert_eq!(takes(&scheduler, &mut last, Reschedule::WhenWoken), 1);
     }
 
     #[test]
     fn one_that_is_to_wait_is_only_hurried_by_name() {
-        let (turns, mut last) = (of(2), None);
-        turns.ask(0);
-        turns.ask(1);
-        assert_eq!(takes(&turns, &mut last, Reschedule::Now), 0);
-        turns.ask(0);
+        let (scheduler, mut last) = (of(2), None);
+        scheduler.wake(0);
+        scheduler.wake(1);
+        assert_eq!(takes(&scheduler, &mut last, Reschedule::Now), 0);
+        scheduler.wake(0);
         let for_ever = Reschedule::After(Duration::from_secs(3_600));
-        assert_eq!(takes(&turns, &mut last, for_ever), 1);
-        turns.ask(0);
-        turns.ask(1);
-        assert_eq!(takes(&turns, &mut last, Reschedule::WhenWoken), 1, "asking does not shorten the wait of the first");
-        turns.wake_now(0);
-        assert_eq!(takes(&turns, &mut last, Reschedule::WhenWoken), 0);
-        turns.wake_now(0);
-        assert_eq!(takes(&turns, &mut last, for_ever), 0, "it was hurried while it had its turn");
+        assert_eq!(takes(&scheduler, &mut last, for_ever), 1);
+        scheduler.wake(0);
+        scheduler.wake(1);
+        assert_eq!(
+            takes(&scheduler, &mut last, Reschedule::WhenWoken),
+            1,
+            "asking does not shorten the wait of the first"
+        );
+        scheduler.wake_now(0);
+        assert_eq!(takes(&scheduler, &mut last, Reschedule::WhenWoken), 0);
+        scheduler.wake_now(0);
+        assert_eq!(takes(&scheduler, &mut last, for_ever), 0, "it was hurried while it had its turn");
     }
 
     #[test]
     fn it_ends_when_everybody_has_left() {
-        let (turns, mut last) = (of(3), None);
-        turns.close();
-        turns.ask(0);
-        turns.ask(1);
-        turns.leave(2);
-        turns.leave(1);
-        assert_eq!(takes(&turns, &mut last, Reschedule::Now), 0);
-        turns.ask(1);
-        assert!(turns.next(Some((0, Reschedule::Never))).is_none());
+        let (scheduler, mut last) = (of(3), None);
+        scheduler.close();
+        scheduler.wake(0);
+        scheduler.wake(1);
+        scheduler.leave(2);
+        scheduler.leave(1);
+        assert_eq!(takes(&scheduler, &mut last, Reschedule::Now), 0);
+        scheduler.wake(1);
+        assert!(scheduler.next(Some((0, Reschedule::Never))).is_none());
     }
 
     #[test]
     fn whoever_leaves_waits_until_its_turn_is_over() {
-        let turns = of(1);
-        turns.ask(0);
-        let (number, _) = turns.next(None).expect("it waits");
+        let scheduler = of(1);
+        scheduler.wake(0);
+        let (number, _) = scheduler.next(None).expect("it waits");
         std::thread::scope(|scope| {
-            let leaving = scope.spawn(|| turns.leave(0));
-            while turns.lock().leaving == 0 {
+            let leaving = scope.spawn(|| scheduler.leave(0));
+            while scheduler.state.lock().leaving == 0 {
                 std::thread::yield_now();
             }
             assert!(!leaving.is_finished());
-            turns.reschedule(number, Reschedule::Now);
+            scheduler.reschedule(number, Reschedule::Now);
         });
-        assert!(turns.lock().workers.is_empty() && turns.lock().ready.is_empty());
+        assert!(scheduler.state.lock().tasks.is_empty() && scheduler.state.lock().ready.is_empty());
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// The first SQLite that cannot corrupt a WAL file when two connections checkpoint at once.
 pub const SQLITE_OLDEST: i32 = 3_051_003;
 
-/// "manE": tells our files from other SQLite files.
+/// "manE": distinguishes our files from other SQLite files.
 pub(super) const APPLICATION_ID: i64 = 0x6D61_6E45;
 
 /// Twice SQLite's default: a page of messages takes half the reads, and less of each page stays empty.
@@ -127,7 +127,7 @@ pub(super) fn set_up(connection: &Connection, options: &SqliteOptions) -> rusqli
         Durability::Full => "FULL",
         Durability::Relaxed => "NORMAL",
     };
-    // Without this a statement is planned anew whenever a bound value changes, which costs more than running it.
+    // Without this a statement is planned again whenever a bound value changes, which costs more than running it.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "secure_delete", true)?;

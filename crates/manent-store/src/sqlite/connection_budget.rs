@@ -1,7 +1,8 @@
-//! Connection budget: limits the number of connections that the stores of a crew have open at a time.
+//! Connection budget: limits the number of connections that the stores of a runtime have open at a time.
 
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long a caller waits for a permit before it checks again for idle connections.
@@ -13,7 +14,7 @@ pub(super) struct ConnectionBudget {
     freed: Condvar,
 }
 
-/// Stands for one open connection of a store. It is dropped after the connection, never before.
+/// Permit for one open connection of a store. It is dropped after the connection, never before.
 pub(super) struct ConnectionPermit {
     budget: Arc<ConnectionBudget>,
     since: Arc<AtomicUsize>,
@@ -33,18 +34,14 @@ impl ConnectionBudget {
         Self { max, open: Mutex::new(0), freed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, usize> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How many are open now.
     pub(super) fn open(&self) -> usize {
-        *self.lock()
+        *self.open.lock()
     }
 
     /// Takes room for a connection of a store, if there is any.
     pub(super) fn try_acquire(self: &Arc<Self>, held: &Arc<AtomicUsize>) -> Option<ConnectionPermit> {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         if *open >= self.max {
             return None;
         }
@@ -52,9 +49,9 @@ impl ConnectionBudget {
         Some(self.permit(held, Accounting::Counted))
     }
 
-    /// Stands for a connection that has its own room and is closed by the thread that opened it.
+    /// Returns a permit outside the limit, for a connection that is closed by the thread that opened it.
     pub(super) fn uncounted_permit(self: &Arc<Self>, held: &Arc<AtomicUsize>) -> ConnectionPermit {
-        let _open = self.lock();
+        let _open = self.open.lock();
         self.permit(held, Accounting::Uncounted)
     }
 
@@ -63,26 +60,26 @@ impl ConnectionBudget {
         ConnectionPermit { budget: self.clone(), since: held.clone(), counts }
     }
 
-    /// Waits a moment for a connection to be closed.
+    /// Waits for a connection to be closed, up to a limit.
     pub(super) fn acquire(&self) {
-        let open = self.lock();
+        let mut open = self.open.lock();
         if *open >= self.max {
-            drop(self.freed.wait_timeout(open, WAIT_MAX));
+            self.freed.wait_for(&mut open, WAIT_MAX);
         }
     }
 
     /// Waits until a store has none open.
     pub(super) fn wait_until_idle(&self, held: &AtomicUsize) {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         while held.load(Ordering::Relaxed) > 0 {
-            open = self.freed.wait(open).unwrap_or_else(PoisonError::into_inner);
+            self.freed.wait(&mut open);
         }
     }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut open = self.budget.lock();
+        let mut open = self.budget.open.lock();
         self.since.fetch_sub(1, Ordering::Relaxed);
         if self.counts == Accounting::Counted {
             *open -= 1;

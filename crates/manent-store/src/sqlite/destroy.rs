@@ -11,7 +11,7 @@ use std::path::Path;
 pub(super) fn destroy(path: &Path) -> Result<DeletionReport> {
     let mut gone = DeletionReport::default();
     if path.exists() {
-        // The counts are for the receipt. A file that cannot be read is removed all the same.
+        // The counts are for the receipt. An unreadable file is removed too.
         (gone.conversations, gone.messages) = counted(path).unwrap_or_default();
     }
     let failed = |error| StoreError::engine("removing a store", error);

@@ -4,7 +4,7 @@ use super::connection::SqliteOptions;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// A file that was last written so long ago shows by its time that it is written again.
+/// After this time a further write changes the modification time of a file for certain.
 const SETTLED: Duration = Duration::from_secs(1);
 
 /// When the file and its WAL were last written, and how long they are.

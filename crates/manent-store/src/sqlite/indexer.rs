@@ -28,7 +28,7 @@ const IMPORTED: usize = 100;
 /// Number of pending documents from which a segment is built, even during an import.
 const LISTED_MAX: i64 = 200_000;
 
-/// A round with less than this was soon over: it pays to let more come together.
+/// Below this number of documents a round is cheap, so the next one waits for more changes.
 const SMALL: usize = 1_000;
 
 /// Indexer state of a store between turns.
@@ -52,19 +52,19 @@ impl IndexerState {
 }
 
 /// One round for a store; says when it wants another.
-pub(super) fn turn(member: &Arc<OpenStore>) -> Reschedule {
-    let mut held = member.index();
-    let again = member.indexing.next_round(|anew| {
-        let options = &member.options;
+pub(super) fn turn(store: &Arc<OpenStore>) -> Reschedule {
+    let mut held = store.index();
+    let again = store.indexing.next_round(|rebuild| {
+        let options = &store.options;
         let mut work = held.work.take().filter(|work| work.index.is_current(options));
-        // Like any reader it can be kept away.
-        let visited = member.with_reader(OnReturn::Keep, |file| {
+        // Like any reader it is refused while reads are paused.
+        let visited = store.with_reader(OnReturn::Keep, |file| {
             let mut now = match work.take() {
                 Some(work) => work,
                 // A destroyed file may still be open here; its content must not be indexed again.
                 None if !options.path.exists() => return Err(StoreError::Closed),
                 None => {
-                    let slot = member.connection_permit();
+                    let slot = store.connection_permit();
                     let index = Index::open(options)?;
                     // A deletion removes the store first and then the files beside it; the index may have been created
                     // after that.
@@ -73,10 +73,10 @@ pub(super) fn turn(member: &Arc<OpenStore>) -> Reschedule {
                         discard(options);
                         return Err(StoreError::Closed);
                     }
-                    IndexerConnection { index, caches: RowCache::default(), key: member.key.clone(), _slot: slot }
+                    IndexerConnection { index, caches: RowCache::default(), key: store.key.clone(), _slot: slot }
                 }
             };
-            match now.round(file.connection()?, anew, member) {
+            match now.round(file.connection()?, rebuild, store) {
                 Ok(round) => {
                     work = Some(now);
                     Ok(round)
@@ -95,15 +95,15 @@ pub(super) fn turn(member: &Arc<OpenStore>) -> Reschedule {
     });
     held.idle_since = Some(Instant::now());
     drop(held);
-    member.resume_writer();
+    store.resume_writer();
     again
 }
 
 /// Lowers the priority of the thread, where the platform supports it.
-pub(super) fn is_paused() {
+pub(super) fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        // Without it the index is filled all the same.
+        // A failure is harmless: the index is filled at normal priority.
         let _ = rustix::process::setpriority_process(None, 10);
     }
 }
@@ -117,8 +117,8 @@ pub(super) struct IndexerConnection {
 }
 
 impl IndexerConnection {
-    fn round(&mut self, file: &Connection, anew: bool, member: &OpenStore) -> TxResult<IndexRound> {
-        let outcome = self.work(file, anew, member);
+    fn round(&mut self, file: &Connection, rebuild: bool, store: &OpenStore) -> TxResult<IndexRound> {
+        let outcome = self.work(file, rebuild, store);
         end_reading(file.into());
         if outcome.is_err() {
             self.index.roll_back();
@@ -126,12 +126,12 @@ impl IndexerConnection {
         outcome
     }
 
-    fn work(&mut self, file: &Connection, anew: bool, member: &OpenStore) -> TxResult<IndexRound> {
+    fn work(&mut self, file: &Connection, rebuild: bool, store: &OpenStore) -> TxResult<IndexRound> {
         let index = &self.index;
         let mut reading =
             Reading { connection: file.into(), caches: &mut self.caches, key: &self.key, index: None, damaged: None };
         begin_reading(file.into())?;
-        let looked = IndexerView::view(&reading, index, anew)?;
+        let looked = IndexerView::view(&reading, index, rebuild)?;
         end_reading(file.into());
         let is_idle = looked.is_idle();
         if let (Some(cursor), true) = (looked.cursor, is_idle && !index.is_fragmented()?) {
@@ -143,7 +143,7 @@ impl IndexerConnection {
         index.begin()?;
         begin_reading(file.into())?;
         let IndexerView { cursor, mut feed, pending_deletes, stays_empty, .. } =
-            IndexerView::view(&reading, index, anew)?;
+            IndexerView::view(&reading, index, rebuild)?;
         if stays_empty {
             index.roll_back();
             return Ok(IndexRound::More { position: 0, waiting: 0, rest: true });
@@ -169,8 +169,8 @@ impl IndexerConnection {
         let in_haste = came >= SMALL || index.has_work()?;
         index.commit()?;
         index.tidy(false);
-        // Where a little comes all the time, it is taken in together.
-        let rest = !in_haste && member.position.last() > position;
+        // A steady trickle of changes is indexed in larger rounds.
+        let rest = !in_haste && store.position.last() > position;
         Ok(IndexRound::More { position, waiting, rest })
     }
 }
@@ -187,9 +187,9 @@ struct IndexerView {
 }
 
 impl IndexerView {
-    fn view(reading: &Reading<'_>, index: &Index, anew: bool) -> TxResult<Self> {
+    fn view(reading: &Reading<'_>, index: &Index, rebuild: bool) -> TxResult<Self> {
         let cursor = match index.cursor()? {
-            Some(cursor) if !anew && feed::is_same_journal(reading, cursor)? => Some(cursor),
+            Some(cursor) if !rebuild && feed::is_same_journal(reading, cursor)? => Some(cursor),
             _ => None,
         };
         let feed = feed::after(reading, cursor.unwrap_or_default())?;

@@ -15,22 +15,22 @@ const INTERVAL_MIN: Duration = Duration::from_millis(10);
 const INTERVAL_MAX: Duration = Duration::from_secs(15);
 
 /// One turn for a store; says when it wants another.
-pub(super) fn run(member: &Arc<OpenStore>) -> Reschedule {
-    if member.take_checkpoint_request() {
+pub(super) fn run(store: &Arc<OpenStore>) -> Reschedule {
+    if store.take_checkpoint_request() {
         // A failure is retried when the WAL has grown; the writer reports errors that matter.
-        let _ = member.with_reader(OnReturn::Close, |reader| {
+        let _ = store.with_reader(OnReturn::Close, |reader| {
             wal::checkpoint_passive(reader.connection()?).map_err(|error| failed("copying the WAL", error))
         });
-        member.queue.wake_writer();
+        store.queue.wake_writer();
     }
-    if let Some(again) = member.leave() {
+    if let Some(again) = store.leave() {
         return again;
     }
-    let idle_max = member.runtime.idle_max;
+    let idle_max = store.runtime.idle_max;
     if let Some(before) = Instant::now().checked_sub(idle_max) {
-        member.close_idle(before);
+        store.close_idle(before);
     }
-    match member.has_connections() && idle_max < Duration::MAX {
+    match store.has_connections() && idle_max < Duration::MAX {
         true => Reschedule::After((idle_max / 4).clamp(INTERVAL_MIN, INTERVAL_MAX)),
         false => Reschedule::WhenWoken,
     }

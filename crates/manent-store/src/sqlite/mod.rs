@@ -1,9 +1,9 @@
 //! The SQLite engine, the embedded default: one file per store, served by a shared thread pool.
 //!
-//! A store is a file. Its work is done by a [`Crew`]: a few writer threads, a few reader threads, a keeper that
+//! A store is a file. Its work is done by a [`StoreRuntime`]: a few writer threads, a few reader threads, a maintenance thread that
 //! checkpoints WALs and closes idle connections, a watcher that detects commits of other processes, and an indexer.
-//! Stores share a crew, or have one each; they take turns, a batch or a read at a time, and together have no more
-//! connections open than the crew allows. An unused store has none. The modules, in reading order:
+//! Stores share a runtime, or have one each; they take turns, a batch or a read at a time, and together have no more
+//! connections open than the runtime allows. An unused store has none. The modules, in reading order:
 
 mod connection;
 mod migrate;
@@ -40,18 +40,20 @@ use crate::api::maintenance::{BackupReport, DoctorReport, VerifyReport};
 use crate::api::query::MessagePageQuery;
 use crate::api::store::ImportLock;
 use crate::api::transaction::Position;
+use crate::authz::StoreView;
 use crate::engine;
 use crate::engine::commit::commit_queue::CommitQueue;
+use crate::engine::interface::{Engine, WAITING_BYTES, run_blocking};
 use crate::engine::read::Reading;
 use crate::engine::search::indexing::IndexingMonitor;
 use crate::engine::sql::tx_error::TxResult;
-use crate::engine::store::{Engine, WAITING_BYTES, run_blocking};
 use crate::engine::verify::IndexLocation;
 use crate::runtime::read_queue;
 use manent_model::DigestKey;
 use open_store::OpenStore;
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 
@@ -61,8 +63,11 @@ pub fn version() -> &'static str {
 }
 
 /// A store in one SQLite file.
-pub struct SqliteStore {
-    member: Arc<OpenStore>,
+pub type SqliteStore = StoreView<SqliteEngine>;
+
+/// The engine of one SQLite file.
+pub struct SqliteEngine {
+    store: Arc<OpenStore>,
     waiting: Semaphore,
     position: watch::Receiver<Position>,
     /// None once it is closed.
@@ -70,14 +75,14 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens or creates a file, with a crew of its own that ends with the store.
+    /// Opens or creates a file, with a runtime of its own that ends with the store.
     pub fn open(options: SqliteOptions) -> Result<Self> {
         Self::open_at(options, migrate::NEWEST)
     }
 
-    /// Opens or creates a file, served by a shared crew.
-    pub fn open_in(crew: &Arc<StoreRuntime>, options: SqliteOptions) -> Result<Self> {
-        Self::open_in_at(crew, options, migrate::NEWEST)
+    /// Opens or creates a file, served by a shared runtime.
+    pub fn open_in(runtime: &Arc<StoreRuntime>, options: SqliteOptions) -> Result<Self> {
+        Self::open_in_at(runtime, options, migrate::NEWEST)
     }
 
     /// Opens a file with an older schema, to test its migration.
@@ -86,11 +91,11 @@ impl SqliteStore {
         Self::open_in_at(&StoreRuntime::start(RuntimeOptions::for_one(&options))?, options, schema)
     }
 
-    fn open_in_at(crew: &Arc<StoreRuntime>, options: SqliteOptions, schema: i64) -> Result<Self> {
-        let member = OpenStore::open(crew.shared(), options, schema)?;
-        let position = member.position.subscribe();
+    fn open_in_at(runtime: &Arc<StoreRuntime>, options: SqliteOptions, schema: i64) -> Result<Self> {
+        let store = OpenStore::open(runtime.shared(), options, schema)?;
+        let position = store.position.subscribe();
         let waiting = Semaphore::new(WAITING_BYTES);
-        Ok(Self { member, waiting, position, runtime: Mutex::new(Some(crew.clone())) })
+        Ok(Self::of(SqliteEngine { store, waiting, position, runtime: Mutex::new(Some(runtime.clone())) }))
     }
 
     /// Removes a file and all files beside it under its name. Its store must not be in use.
@@ -112,33 +117,35 @@ impl SqliteStore {
             }
             Ok(durations)
         };
-        self.read("timing", timed).await
-    }
-
-    fn detach_runtime(&self) -> Option<Arc<StoreRuntime>> {
-        self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.engine().read("timing", timed).await
     }
 }
 
-impl Drop for SqliteStore {
+impl SqliteEngine {
+    fn detach_runtime(&self) -> Option<Arc<StoreRuntime>> {
+        self.runtime.lock().take()
+    }
+}
+
+impl Drop for SqliteEngine {
     fn drop(&mut self) {
-        let Some(crew) = self.detach_runtime() else { return };
-        let ended = self.member.close();
-        // Waiting here would block the worker thread of the async runtime; the crew continues by itself.
+        let Some(runtime) = self.detach_runtime() else { return };
+        let ended = self.store.close();
+        // Waiting here would block the worker thread of the async runtime; the store runtime continues by itself.
         if tokio::runtime::Handle::try_current().is_err() {
             let _ = ended.blocking_recv();
         }
-        drop(crew);
+        drop(runtime);
     }
 }
 
-impl Engine for SqliteStore {
+impl Engine for SqliteEngine {
     fn key(&self) -> &DigestKey {
-        &self.member.key
+        &self.store.key
     }
 
     fn queue(&self) -> &CommitQueue {
-        &self.member.queue
+        &self.store.queue
     }
 
     fn waiting(&self) -> &Semaphore {
@@ -154,27 +161,27 @@ impl Engine for SqliteStore {
         doing: &'static str,
         read: impl Fn(&mut Reading<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        read_queue::read(self.member.key.clone(), doing, read, |job| self.member.readers.push(job)).await
+        read_queue::read(self.store.key.clone(), doing, read, |job| self.store.readers.push(job)).await
     }
 
     fn indexing(&self) -> Option<&IndexingMonitor> {
-        self.member.options.has_index().then_some(&self.member.indexing)
+        self.store.options.has_index().then_some(&self.store.indexing)
     }
 
-    async fn import_turn(&self) -> Result<ImportLock> {
-        let path = self.member.options.sibling_path("-import");
+    async fn acquire_import_lock(&self) -> Result<ImportLock> {
+        let path = self.store.options.sibling_path("-import");
         run_blocking("manent-turn", move || import_lock::wait(&path)).await
     }
 
     async fn backup(&self, to: &Path) -> Result<BackupReport> {
-        let (options, to) = (self.member.options.clone(), to.to_owned());
+        let (options, to) = (self.store.options.clone(), to.to_owned());
         run_blocking("manent-backup", move || backup::backup(&options, &to)).await
     }
 
     async fn verify(&self) -> Result<VerifyReport> {
-        let (options, has_caught_up) = (self.member.options.clone(), self.member.indexing.has_caught_up());
+        let (options, has_caught_up) = (self.store.options.clone(), self.store.indexing.has_caught_up());
         run_blocking("manent-verify", move || {
-            // One that is being made has nothing to be compared with yet.
+            // An index that is still being built cannot be compared yet.
             let index = if has_caught_up { index::open_to_check(&options) } else { Ok(None) };
             let index = match &index {
                 Ok(Some(index)) => IndexLocation::File(index),
@@ -187,15 +194,15 @@ impl Engine for SqliteStore {
     }
 
     async fn doctor(&self) -> Result<DoctorReport> {
-        let options = self.member.options.clone();
+        let options = self.store.options.clone();
         run_blocking("manent-doctor", move || doctor::doctor(&options)).await
     }
 
     async fn close(&self) -> Result<()> {
-        if let Some(crew) = self.detach_runtime() {
-            // The crew answers when nothing is open any more; it continues even if the caller has gone.
-            let _ = self.member.close().await;
-            drop(crew);
+        if let Some(runtime) = self.detach_runtime() {
+            // The runtime answers when nothing is open any more; it continues even if the caller has gone.
+            let _ = self.store.close().await;
+            drop(runtime);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A member of a crew: one open store with its queues, connection pools and flags.
+//! One open store of a runtime: its queues, connection pools and flags.
 
 use super::connection::{SqliteOptions, failed, open_first};
 use super::connection_budget::ConnectionPermit;
@@ -15,9 +15,10 @@ use crate::engine::sql::connection::{DbResult, query_optional};
 use crate::runtime::position_watch::PositionWatch;
 use crate::runtime::scheduler::{Reschedule, Waker};
 use manent_model::DigestKey;
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -34,11 +35,11 @@ pub(super) struct OpenStore {
     pub reserve: Reserve,
     writer: Mutex<writer::WriterState>,
     index: Mutex<indexer::IndexerState>,
-    /// The keeper is to copy the WAL.
+    /// The maintenance thread is to copy the WAL.
     is_checkpoint_requested: AtomicBool,
     /// The writer waits for the index.
     is_throttled: AtomicBool,
-    /// All that was accepted is written, and nothing more comes.
+    /// All accepted transactions are written, and the queue is closed.
     checkpointed_at: AtomicBool,
     ended: Mutex<Option<oneshot::Sender<()>>>,
     /// How many connections are open.
@@ -46,32 +47,32 @@ pub(super) struct OpenStore {
 }
 
 impl OpenStore {
-    /// Opens a file, or makes it, and lets the crew work for it.
-    pub(super) fn open(crew: &Arc<RuntimeInner>, options: SqliteOptions, schema: i64) -> Result<Arc<Self>> {
+    /// Opens a file, or makes it, and lets the runtime work for it.
+    pub(super) fn open(runtime: &Arc<RuntimeInner>, options: SqliteOptions, schema: i64) -> Result<Arc<Self>> {
         let doing = "reading the file";
         let connections = Arc::default();
-        let slot = crew.connection_permit(NO_STORE, &connections);
+        let slot = runtime.connection_permit(NO_STORE, &connections);
         let connection = open_first(&options, schema)?;
-        crew.settle_idle(&connection).map_err(|error| failed(doing, error))?;
+        runtime.settle_idle(&connection).map_err(|error| failed(doing, error))?;
         let key = DigestKey::new(digest_key(&connection).map_err(|error| failed(doing, error))?);
         let last = last_position(&connection).map_err(|error| failed(doing, error))?;
-        let number = crew.next_number();
+        let number = runtime.next_number();
         let ring = |ring: fn(&RuntimeInner, u64)| -> Waker {
-            let crew = crew.clone();
-            Box::new(move || ring(&crew, number))
+            let runtime = runtime.clone();
+            Box::new(move || ring(&runtime, number))
         };
-        let member = Arc::new(Self {
+        let store = Arc::new(Self {
             number,
-            runtime: crew.clone(),
+            runtime: runtime.clone(),
             key,
-            queue: CommitQueue::with_waker(ring(|crew, number| crew.writers.ask(number))),
+            queue: CommitQueue::with_waker(ring(|runtime, number| runtime.writers.wake(number))),
             readers: ReaderPool::new(
                 options.readers,
-                ring(|crew, number| crew.readers.ask(number)),
-                ring(|crew, number| crew.maintenance.wake_now(number)),
+                ring(|runtime, number| runtime.readers.wake(number)),
+                ring(|runtime, number| runtime.maintenance.wake_now(number)),
             ),
             position: PositionWatch::new(last),
-            indexing: IndexingMonitor::with_waker(ring(|crew, number| crew.indexer.wake_now(number))),
+            indexing: IndexingMonitor::with_waker(ring(|runtime, number| runtime.indexer.wake_now(number))),
             last_change: Mutex::default(),
             reserve: Reserve::of(&options.path),
             writer: Mutex::new(writer::WriterState::new(connection, slot)),
@@ -83,34 +84,34 @@ impl OpenStore {
             connections,
             options,
         });
-        crew.join(&member);
-        Ok(member)
+        runtime.join(&store);
+        Ok(store)
     }
 
     /// Locks the writer state; waits while the writer runs.
     pub(super) fn writer(&self) -> MutexGuard<'_, writer::WriterState> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock()
     }
 
     /// Locks the indexer state; waits while the indexer runs.
     pub(super) fn index(&self) -> MutexGuard<'_, indexer::IndexerState> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+        self.index.lock()
     }
 
-    /// Tells the tails how far the store has come, and the indexer that there is more.
+    /// Publishes a position to the watches, and wakes the indexer.
     pub(super) fn publish(&self, position: Position) {
         if self.position.publish(position) {
             self.runtime.indexer.wake_after(self.number, DEBOUNCE);
         }
     }
 
-    /// Asks for the WAL to be copied.
+    /// Asks for a checkpoint of the WAL.
     pub(super) fn request_checkpoint(&self) {
         self.is_checkpoint_requested.store(true, Ordering::Relaxed);
         self.runtime.maintenance.wake_now(self.number);
     }
 
-    /// Says whether the WAL is to be copied, once.
+    /// Takes the request to checkpoint the WAL, if there is one.
     pub(super) fn take_checkpoint_request(&self) -> bool {
         self.is_checkpoint_requested.swap(false, Ordering::Relaxed)
     }
@@ -120,7 +121,7 @@ impl OpenStore {
         self.is_throttled.store(true, Ordering::Relaxed);
     }
 
-    /// The index has come further.
+    /// Wakes a throttled writer, because the index has caught up.
     pub(super) fn resume_writer(&self) {
         if self.is_throttled.swap(false, Ordering::Relaxed) {
             self.runtime.writers.wake_now(self.number);
@@ -152,7 +153,7 @@ impl OpenStore {
         SqliteReader::open(self, self.connection_permit())
     }
 
-    /// Uses a connection that reads for a moment, unless they are being closed. One that ends with the visit takes no
+    /// Uses a connection for one short read, unless they are being closed. One that ends with the visit takes no
     /// room from others.
     pub(super) fn with_reader<T>(
         self: &Arc<Self>,
@@ -171,7 +172,7 @@ impl OpenStore {
         self: &Arc<Self>,
         look: impl FnOnce(&Connection) -> Result<T>,
     ) -> Option<Result<T>> {
-        let writer = try_lock(&self.writer);
+        let writer = self.writer.try_lock();
         match writer.as_ref().and_then(|held| held.connection()) {
             Some(connection) => Some(look(connection)),
             None => {
@@ -195,21 +196,21 @@ impl OpenStore {
         if !self.has_connections() {
             return None;
         }
-        let writer = try_lock(&self.writer).map(|held| held.idle_since());
-        let index = try_lock(&self.index).map(|held| held.idle_since());
+        let writer = self.writer.try_lock().map(|held| held.idle_since());
+        let index = self.index.try_lock().map(|held| held.idle_since());
         let is_busy = writer.is_none() || index.is_none();
         let idle = [writer.flatten(), index.flatten(), self.readers.idle_since()];
         let last = idle.into_iter().flatten().max()?;
         Some(if is_busy { Instant::now() } else { last })
     }
 
-    /// Closes connections that have been idle since before a moment. Closing the last connection to a file checkpoints
+    /// Closes connections that have been idle since before a time. Closing the last connection to a file checkpoints
     /// its WAL, which takes a while, so each connection is first removed from its pool.
     pub(super) fn close_idle(&self, before: Instant) {
         self.readers.close_idle(before);
-        let index = try_lock(&self.index).filter(|held| held.idle_since().is_some_and(|since| since < before));
+        let index = self.index.try_lock().filter(|held| held.idle_since().is_some_and(|since| since < before));
         drop(index.and_then(|mut held| held.release()));
-        let writer = try_lock(&self.writer).filter(|held| held.idle_since().is_some_and(|since| since < before));
+        let writer = self.writer.try_lock().filter(|held| held.idle_since().is_some_and(|since| since < before));
         drop(writer.and_then(|mut held| held.release()));
     }
 
@@ -217,7 +218,7 @@ impl OpenStore {
     /// after that.
     pub(super) fn close(&self) -> oneshot::Receiver<()> {
         let (ended, answer) = oneshot::channel();
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+        *self.ended.lock() = Some(ended);
         self.queue.close();
         // It may be waiting for the index.
         self.runtime.writers.wake_now(self.number);
@@ -230,25 +231,25 @@ impl OpenStore {
         self.runtime.maintenance.wake_now(self.number);
     }
 
-    /// Leaves the crew if all that was accepted is finished; it is called again when more of it is.
+    /// Leaves the runtime if all that was accepted is finished; it is called again when more of it is.
     pub(super) fn leave(&self) -> Option<Reschedule> {
         if !self.checkpointed_at.load(Ordering::Acquire) {
             return None;
         }
-        let (crew, number) = (&self.runtime, self.number);
-        crew.change_detector.leave(number);
+        let (runtime, number) = (&self.runtime, self.number);
+        runtime.change_detector.leave(number);
         self.indexing.close();
-        crew.indexer.leave(number);
+        runtime.indexer.leave(number);
         if !self.readers.close() {
             return Some(Reschedule::WhenWoken);
         }
-        crew.readers.leave(number);
-        crew.writers.leave(number);
+        runtime.readers.leave(number);
+        runtime.writers.leave(number);
         drop(self.index().release());
-        crew.leave(number);
-        crew.connections.wait_until_idle(&self.connections);
+        runtime.leave(number);
+        runtime.connections.wait_until_idle(&self.connections);
         self.position.close();
-        if let Some(ended) = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(ended) = self.ended.lock().take() {
             // The caller may have gone.
             let _ = ended.send(());
         }
@@ -260,17 +261,8 @@ fn digest_key(connection: &Connection) -> rusqlite::Result<[u8; 32]> {
     connection.query_row("select value from meta where name = 'digest_key'", [], |row| row.get(0))
 }
 
-/// Returns how far a file has come.
+/// Returns the last position of a file.
 pub(super) fn last_position(connection: &Connection) -> DbResult<Position> {
     let sql = "select pos + count - 1 from journal order by pos desc limit 1";
     Ok(query_optional(connection, sql, (), |row| row.get(0))?.unwrap_or(0))
-}
-
-/// Locks a mutex if it is free.
-fn try_lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match lock.try_lock() {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
 }

@@ -31,17 +31,17 @@ pub(super) struct SqliteReader {
     /// Opened for the first search or statistics.
     index: Option<(IndexReader, ConnectionPermit)>,
     /// The store lets go of its connections before it ends.
-    member: Arc<OpenStore>,
+    store: Arc<OpenStore>,
     caches: RowCache,
     _slot: ConnectionPermit,
 }
 
 impl SqliteReader {
     /// Opens one, in the room that was taken for it.
-    pub(super) fn open(member: &Arc<OpenStore>, slot: ConnectionPermit) -> Result<Self> {
-        let connection = open_reader(&member.options)?;
-        member.verify_identity(&connection)?;
-        Ok(Self { connection, index: None, member: member.clone(), caches: RowCache::default(), _slot: slot })
+    pub(super) fn open(store: &Arc<OpenStore>, slot: ConnectionPermit) -> Result<Self> {
+        let connection = open_reader(&store.options)?;
+        store.verify_identity(&connection)?;
+        Ok(Self { connection, index: None, store: store.clone(), caches: RowCache::default(), _slot: slot })
     }
 
     /// Lends the connection itself, for as long as it takes.
@@ -52,7 +52,7 @@ impl SqliteReader {
 
     /// Opens the index if it is not open, or is another one by now.
     fn open_index(&mut self) {
-        let options = &self.member.options;
+        let options = &self.store.options;
         if self.index.as_ref().is_some_and(|(index, _)| index.is_current(options)) {
             return;
         }
@@ -60,7 +60,7 @@ impl SqliteReader {
         if !IndexReader::is_there(options) {
             return;
         }
-        let slot = self.member.connection_permit();
+        let slot = self.store.connection_permit();
         match IndexReader::open(options) {
             Ok(index) => self.index = index.map(|index| (index, slot)),
             Err(error) if error.is_damage() => self.lose_index(),
@@ -71,8 +71,8 @@ impl SqliteReader {
     /// Deletes a damaged index; the indexer rebuilds it.
     fn lose_index(&mut self) {
         self.index = None;
-        discard(&self.member.options);
-        self.member.indexing.request_rebuild();
+        discard(&self.store.options);
+        self.store.indexing.request_rebuild();
     }
 
     fn inside<T>(

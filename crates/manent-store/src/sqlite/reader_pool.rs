@@ -6,8 +6,8 @@ use crate::api::error::{Result, StoreError};
 use crate::runtime::read_queue;
 use crate::runtime::read_queue::{Job, TOO_MANY, WAITING_MAX};
 use crate::runtime::scheduler::Waker;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 struct PoolState {
@@ -31,11 +31,11 @@ pub(super) struct ReaderPool {
     most: usize,
     /// Calls a thread that reads.
     waker: Waker,
-    /// Tells that the store is closed and all that was accepted is answered.
+    /// Signals that the store is closed and all accepted reads are answered.
     ended: Waker,
 }
 
-/// A read whose turn has come.
+/// A read that may run now.
 pub(super) struct NextRead<'a> {
     job: Job<SqliteReader>,
     reader: PooledReader<'a>,
@@ -59,13 +59,9 @@ impl ReaderPool {
         Self { state: Mutex::new(state), changed: Condvar::new(), most: most.max(1), waker, ended }
     }
 
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lets a read wait for its turn.
     pub(super) fn push(&self, job: Job<SqliteReader>) -> Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return Err(StoreError::Closed);
         }
@@ -87,7 +83,7 @@ impl ReaderPool {
 
     /// Takes the oldest waiting read, with a connection if one is idle.
     pub(super) fn next(&self) -> Option<NextRead<'_>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !self.can_start(&state) {
             return None;
         }
@@ -108,7 +104,7 @@ impl ReaderPool {
         PooledReader { reads: self, reader, of, on_return: end }
     }
 
-    /// Lends a connection for a moment, unless connections are being closed.
+    /// Lends a connection for one short read, unless connections are being closed.
     pub(super) fn with_reader<T>(
         &self,
         on_return: OnReturn,
@@ -116,7 +112,7 @@ impl ReaderPool {
         visit: impl FnOnce(&mut SqliteReader) -> Result<T>,
     ) -> Option<Result<T>> {
         let mut lent = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if state.paused > 0 || state.closed {
                 return None;
             }
@@ -127,18 +123,18 @@ impl ReaderPool {
 
     /// Closes every reading connection and holds new reads back; returns when none is open.
     pub(super) fn pause(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.paused += 1;
         state = self.close_some(state, |_| true);
         while state.open > 0 {
             state.waiting += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
             state.waiting -= 1;
         }
     }
 
     pub(super) fn resume(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.paused -= 1;
         let can_begin = self.can_start(&state);
         drop(state);
@@ -149,7 +145,7 @@ impl ReaderPool {
 
     /// Accepts no more reads; says whether all that were accepted are answered and every connection is closed.
     pub(super) fn close(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.closed = true;
         if !state.is_over() {
             return false;
@@ -160,14 +156,14 @@ impl ReaderPool {
 
     /// Since when the connection that was used last is idle; if one is in use, the current time.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        let state = self.lock();
+        let state = self.state.lock();
         let last = state.idle.last()?.1;
         Some(if state.open > state.idle.len() { Instant::now() } else { last })
     }
 
-    /// Closes the connections that have been idle since before a moment.
+    /// Closes the connections that have been idle since before a time.
     pub(super) fn close_idle(&self, before: Instant) {
-        let is_over = self.close_some(self.lock(), |since| since < before).is_over();
+        let is_over = self.close_some(self.state.lock(), |since| since < before).is_over();
         if is_over {
             (self.ended)();
         }
@@ -186,7 +182,7 @@ impl ReaderPool {
         drop(state);
         let many = going.len();
         drop(going);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.open -= many;
         self.run_waker(&state);
         state
@@ -223,7 +219,7 @@ enum Use {
     Visit,
 }
 
-/// A connection in use, or the right to open one. It comes back by itself.
+/// A connection in use, or the right to open one. Dropping it returns it to the pool.
 struct PooledReader<'a> {
     reads: &'a ReaderPool,
     reader: Option<SqliteReader>,
@@ -242,16 +238,16 @@ impl PooledReader<'_> {
 
 impl Drop for PooledReader<'_> {
     fn drop(&mut self) {
-        // One that was in the middle of something may hold a transaction open.
+        // After a panic the connection may have an open transaction.
         let is_whole = self.on_return == OnReturn::Keep && !std::thread::panicking();
-        let mut state = self.reads.lock();
+        let mut state = self.reads.state.lock();
         let stays = is_whole && state.paused == 0 && state.idle.len() < self.reads.most;
         match self.reader.take() {
             Some(reader) if stays => state.idle.push((reader, Instant::now())),
             Some(reader) => {
                 drop(state);
                 drop(reader);
-                state = self.reads.lock();
+                state = self.reads.state.lock();
                 state.open -= 1;
             }
             None => state.open -= 1,

@@ -11,18 +11,19 @@ use super::{change_detector, indexer, maintenance, writer};
 use crate::api::error::{Result, StoreError};
 use crate::engine::commit::reply_dispatcher::ReplyDispatcher;
 use crate::runtime::scheduler::{FairScheduler, Reschedule};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The number of a store that has not joined yet.
 pub(super) const NO_STORE: u64 = 0;
 
-/// Size limits of a crew.
+/// Size limits of a runtime.
 #[derive(Debug, Clone)]
 pub struct RuntimeOptions {
     /// Number of writer threads: the maximum number of files that are synced at a time.
@@ -44,7 +45,7 @@ impl Default for RuntimeOptions {
 }
 
 impl RuntimeOptions {
-    /// Returns the options of a store with a crew of its own: connections that it opens stay open.
+    /// Returns the options of a store with a runtime of its own: connections that it opens stay open.
     pub(super) fn for_one(options: &SqliteOptions) -> Self {
         Self {
             writers: 1,
@@ -102,29 +103,29 @@ impl StoreRuntime {
             numbers: AtomicU64::new(NO_STORE + 1),
         });
         // Threads that were started before a failure end when this is dropped.
-        let crew = Self { shared, threads: Mutex::default() };
+        let runtime = Self { shared, threads: Mutex::default() };
         for _ in 0..options.writers.max(1) {
-            crew.spawn("manent-writer", |crew| {
-                serve(&crew.writers, |member| writer::turn(member, &crew.replies));
+            runtime.spawn("manent-writer", |runtime| {
+                serve(&runtime.writers, |store| writer::turn(store, &runtime.replies));
             })?;
         }
         for _ in 0..options.readers.max(1) {
-            crew.spawn("manent-reader", read)?;
+            runtime.spawn("manent-reader", read)?;
         }
-        crew.spawn("manent-keeper", |crew| serve(&crew.maintenance, maintenance::run))?;
-        crew.spawn("manent-watcher", |crew| serve(&crew.change_detector, change_detector::run))?;
-        crew.spawn("manent-indexer", |crew| {
-            indexer::is_paused();
-            serve(&crew.indexer, indexer::turn);
+        runtime.spawn("manent-maintain", |runtime| serve(&runtime.maintenance, maintenance::run))?;
+        runtime.spawn("manent-watcher", |runtime| serve(&runtime.change_detector, change_detector::run))?;
+        runtime.spawn("manent-indexer", |runtime| {
+            indexer::lower_priority();
+            serve(&runtime.indexer, indexer::turn);
         })?;
-        Ok(Arc::new(crew))
+        Ok(Arc::new(runtime))
     }
 
     fn spawn(&self, name: &str, work: impl FnOnce(&RuntimeInner) + Send + 'static) -> Result<()> {
         let shared = self.shared.clone();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&shared));
         let thread = thread.map_err(|error| StoreError::engine("starting a thread", error))?;
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        self.threads.lock().push(thread);
         Ok(())
     }
 
@@ -132,7 +133,7 @@ impl StoreRuntime {
         &self.shared
     }
 
-    /// Returns how many connections are open now, but for those that look at a file for a moment.
+    /// Returns the number of open connections, without those of short polls.
     pub fn connections(&self) -> usize {
         self.shared.connections.open()
     }
@@ -141,15 +142,17 @@ impl StoreRuntime {
 impl Drop for StoreRuntime {
     /// Stores that are being closed are finished first.
     fn drop(&mut self) {
-        let crew = &self.shared;
-        for turns in [&crew.writers, &crew.readers, &crew.maintenance, &crew.change_detector, &crew.indexer] {
-            turns.close();
+        let runtime = &self.shared;
+        for scheduler in
+            [&runtime.writers, &runtime.readers, &runtime.maintenance, &runtime.change_detector, &runtime.indexer]
+        {
+            scheduler.close();
         }
         // Waiting here would hold up everything else that the worker of a runtime has to do.
         if tokio::runtime::Handle::try_current().is_ok() {
             return;
         }
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             let _ = thread.join();
         }
@@ -157,11 +160,11 @@ impl Drop for StoreRuntime {
 }
 
 /// The main loop of a thread that runs one turn of a store at a time.
-fn serve<T>(turns: &FairScheduler<T>, turn: impl Fn(&Arc<T>) -> Reschedule) {
+fn serve<T>(scheduler: &FairScheduler<T>, turn: impl Fn(&Arc<T>) -> Reschedule) {
     let mut last = None;
-    while let Some((number, member)) = turns.next(last) {
+    while let Some((number, store)) = scheduler.next(last) {
         // A panic in the work for one store must not end the thread that the others need.
-        let again = catch_unwind(AssertUnwindSafe(|| turn(&member)));
+        let again = catch_unwind(AssertUnwindSafe(|| turn(&store)));
         last = Some((number, again.unwrap_or(Reschedule::After(AFTER_PANIC))));
     }
 }
@@ -170,44 +173,40 @@ fn serve<T>(turns: &FairScheduler<T>, turn: impl Fn(&Arc<T>) -> Reschedule) {
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
 /// The main loop of a reader thread. Its turn only picks a read: other threads may read the same store meanwhile.
-fn read(crew: &RuntimeInner) {
-    while let Some((number, member)) = crew.readers.next(None) {
-        let next = member.readers.next();
+fn read(runtime: &RuntimeInner) {
+    while let Some((number, store)) = runtime.readers.next(None) {
+        let next = store.readers.next();
         let has_more = next.as_ref().is_some_and(|next| next.has_more);
-        crew.readers.reschedule(number, if has_more { Reschedule::Now } else { Reschedule::WhenWoken });
+        runtime.readers.reschedule(number, if has_more { Reschedule::Now } else { Reschedule::WhenWoken });
         if let Some(next) = next {
-            next.run(|| member.open_reader());
+            next.run(|| store.open_reader());
         }
     }
 }
 
 impl RuntimeInner {
-    fn members(&self) -> MutexGuard<'_, HashMap<u64, Arc<OpenStore>>> {
-        self.stores.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Adds a store to all schedulers.
-    pub(super) fn join(&self, member: &Arc<OpenStore>) {
-        let number = member.number;
-        self.members().insert(number, member.clone());
-        for turns in [&self.writers, &self.readers, &self.maintenance, &self.change_detector] {
-            turns.join(number, member.clone());
+    pub(super) fn join(&self, store: &Arc<OpenStore>) {
+        let number = store.number;
+        self.stores.lock().insert(number, store.clone());
+        for scheduler in [&self.writers, &self.readers, &self.maintenance, &self.change_detector] {
+            scheduler.join(number, store.clone());
         }
-        self.writers.ask(number);
-        self.change_detector.ask(number);
-        self.maintenance.ask(number);
-        if member.options.has_index() {
-            self.indexer.join(number, member.clone());
-            self.indexer.ask(number);
+        self.writers.wake(number);
+        self.change_detector.wake(number);
+        self.maintenance.wake(number);
+        if store.options.has_index() {
+            self.indexer.join(number, store.clone());
+            self.indexer.wake(number);
         }
     }
 
     pub(super) fn leave(&self, number: u64) {
-        self.members().remove(&number);
+        self.stores.lock().remove(&number);
     }
 
     /// Acquires a connection permit for a store. If none is free, idle connections of other stores are closed.
@@ -222,7 +221,7 @@ impl RuntimeInner {
         }
     }
 
-    /// Applies the settings of the crew to a connection.
+    /// Applies the settings of the runtime to a connection.
     pub(super) fn settle_idle(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.pragma_update(None, "cache_size", -i64::from(self.cache_kib))
     }
@@ -231,13 +230,13 @@ impl RuntimeInner {
     /// for as long as any connection of that store is. Those of the store that needs the connection come last. Says
     /// whether there were any.
     fn close_longest_idle(&self, needed_by: u64) -> bool {
-        let members = self.members();
-        let idle = members.values().filter_map(|member| Some((member.idle_since()?, member)));
-        let longest = idle.min_by_key(|(since, member)| (member.number == needed_by, *since));
-        let Some((_, member)) = longest else { return false };
-        let member = member.clone();
-        drop(members);
-        member.close_idle(Instant::now());
+        let stores = self.stores.lock();
+        let idle = stores.values().filter_map(|store| Some((store.idle_since()?, store)));
+        let longest = idle.min_by_key(|(since, store)| (store.number == needed_by, *since));
+        let Some((_, store)) = longest else { return false };
+        let store = store.clone();
+        drop(stores);
+        store.close_idle(Instant::now());
         true
     }
 }
@@ -246,20 +245,20 @@ impl RuntimeInner {
 mod tests {
     use super::super::SqliteStore;
     use super::*;
+    use crate::engine::interface::Engine;
     use crate::engine::sql::tx_error::TxResult;
-    use crate::engine::store::Engine;
 
     #[test]
     fn a_panic_in_the_work_for_one_store_leaves_the_thread_to_the_others() {
-        let turns: FairScheduler<u64> = FairScheduler::default();
+        let scheduler: FairScheduler<u64> = FairScheduler::default();
         for number in 0..3 {
-            turns.join(number, Arc::new(number));
-            turns.ask(number);
+            scheduler.join(number, Arc::new(number));
+            scheduler.wake(number);
         }
-        turns.close();
-        // The loop ends when all members have left, and so all of them had a turn; the one that panicked had a second.
+        scheduler.close();
+        // The loop ends when all stores have left, and so all of them had a turn; the one that panicked had a second.
         let tries = AtomicUsize::new(0);
-        serve(&turns, |number| {
+        serve(&scheduler, |number| {
             if **number == 1 && tries.fetch_add(1, Ordering::Relaxed) == 0 {
                 panic!("it is damaged");
             }
@@ -271,17 +270,17 @@ mod tests {
     #[test]
     fn a_panic_in_the_read_of_one_store_leaves_the_thread_to_the_others() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let crew = StoreRuntime::start(RuntimeOptions { readers: 1, ..RuntimeOptions::default() }).expect("starts");
+        let runtime = StoreRuntime::start(RuntimeOptions { readers: 1, ..RuntimeOptions::default() }).expect("starts");
         let open =
-            |name: &str| SqliteStore::open_in(&crew, SqliteOptions::new(folder.path().join(name))).expect("opens");
+            |name: &str| SqliteStore::open_in(&runtime, SqliteOptions::new(folder.path().join(name))).expect("opens");
         let (damaged, sound) = (open("damaged.db"), open("sound.db"));
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        runtime.block_on(async {
+        let executor = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        executor.block_on(async {
             for _ in 0..3 {
-                let read = damaged.read("reading", |_| -> TxResult<()> { panic!("it is damaged") });
+                let read = damaged.engine().read("reading", |_| -> TxResult<()> { panic!("it is damaged") });
                 assert!(matches!(read.await, Err(StoreError::Internal(_))));
                 for store in [&sound, &damaged] {
-                    assert_eq!(store.read("reading", |_| Ok(7)).await.expect("read"), 7);
+                    assert_eq!(store.engine().read("reading", |_| Ok(7)).await.expect("read"), 7);
                 }
             }
         });

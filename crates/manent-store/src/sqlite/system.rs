@@ -9,7 +9,7 @@ use crate::api::error::{Result, StoreError};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::path::Path;
 
-/// "manS": tells the system store from the stores of tenants.
+/// "manS": distinguishes the system store from the stores of tenants.
 const APPLICATION_ID: i64 = 0x6D61_6E53;
 
 const MIGRATIONS: [&str; 1] = [include_str!("system/0001_system.sql")];

@@ -40,7 +40,7 @@ pub(super) fn checkpoint_passive(connection: &Connection) -> rusqlite::Result<Fr
     checkpoint(connection, "pragma wal_checkpoint(passive)")
 }
 
-/// Checkpoints everything and truncates the WAL; waits for readers of other processes, but not for ever.
+/// Checkpoints everything and truncates the WAL; waits for readers of other processes, up to a limit.
 pub(super) fn truncate(connection: &Connection) -> Result<()> {
     let started = Instant::now();
     loop {
@@ -85,8 +85,8 @@ impl CheckpointPolicy {
     }
 
     /// Checks the WAL every few batches; errors are not reported to callers, because the next check comes soon.
-    pub(super) fn after_batch(&mut self, connection: &Connection, member: &OpenStore) {
-        let options = &member.options;
+    pub(super) fn after_batch(&mut self, connection: &Connection, store: &OpenStore) {
+        let options = &store.options;
         self.batches = self.batches.wrapping_add(1);
         if !self.grown && options.grow_wal && options.vfs.is_none() && self.batches > GROW_AFTER {
             self.grown = true;
@@ -99,13 +99,13 @@ impl CheckpointPolicy {
         let (Ok(frames), Ok(copied_at)) = (count(connection), checkpointed_frames(connection, options)) else { return };
         let waiting = frames.total - frames.checkpointed;
         if frames.total > ALARM_PAGES {
-            member.readers.pause();
+            store.readers.pause();
             let _ = checkpoint_passive(connection);
-            member.readers.resume();
+            store.readers.resume();
         } else if waiting > copied_at {
-            member.request_checkpoint();
+            store.request_checkpoint();
         } else if frames.total > copied_at {
-            // The keeper has copied the bulk. Copying the rest here lets the WAL begin again at its start.
+            // The maintenance thread has copied the bulk. Copying the rest here lets the WAL begin again at its start.
             let _ = checkpoint_passive(connection);
         }
     }

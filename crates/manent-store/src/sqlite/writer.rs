@@ -111,9 +111,9 @@ enum CommitOutcome {
 }
 
 /// Runs the next action for a store; says when it wants another turn.
-pub(super) fn turn(member: &OpenStore, answers: &ReplyDispatcher) -> Reschedule {
-    let mut held = member.writer();
-    let again = Writer { store: member, state: &mut held, replies: answers, is_throttled: false }.turn();
+pub(super) fn turn(store: &OpenStore, answers: &ReplyDispatcher) -> Reschedule {
+    let mut held = store.writer();
+    let again = Writer { store, state: &mut held, replies: answers, is_throttled: false }.turn();
     held.idle_since = Instant::now();
     again
 }
@@ -162,7 +162,7 @@ impl Writer<'_> {
                 _ => StoreError::Busy("the file is being recovered after a failed write"),
             });
         }
-        // A panic drops the callers' ends, which tells them that the outcome is unknown; the file is then opened anew.
+        // A panic drops the callers' ends, which tells them that the outcome is unknown; the file is then opened again.
         let worked = catch_unwind(AssertUnwindSafe(|| {
             self.batch(batch);
             self.tidy_wal();
@@ -218,6 +218,8 @@ impl Writer<'_> {
     /// The outcome of a failed sync is unknown until the file was closed and opened again.
     fn mark_unrecovered(&mut self) {
         self.state.is_recovered = false;
+        // Readers are closed too: after a failed sync the page cache may show pages that never reach the disk, and the
+        // WAL is recovered from the disk only when the first connection opens it.
         self.store.readers.pause();
         drop(self.state.release());
         self.store.readers.resume();
@@ -319,7 +321,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Releases the space that the WAL of a deletion took, so that the next deletion finds a reserve as well.
+    /// Releases the disk space of the WAL of a deletion, so that the next deletion finds a reserve as well.
     fn shrink_wal(&mut self) {
         let Some((connection, _)) = &self.state.connection else { return };
         self.store.readers.pause();
@@ -350,7 +352,7 @@ impl Writer<'_> {
                     self.publish(next - 1);
                     match is_exclusive(prepared) && self.wipe_wal().is_err() {
                         // It is stored, but not yet forgotten by the WAL: neither "done" nor "nothing was changed" is
-                        // true. What follows opens the file anew, which empties the WAL before anything else happens.
+                        // true. What follows opens the file again, which empties the WAL before anything else happens.
                         true => Err(StoreError::OutcomeUnknown),
                         false => Ok(committed),
                     }
@@ -519,7 +521,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Copies the WAL into the file when it has grown, off this thread but for the last bit.
+    /// Copies the WAL into the file when it has grown, on the maintenance thread, except for the last frames.
     fn tidy_wal(&mut self) {
         let Some((connection, _)) = &self.state.connection else { return };
         self.state.wal.after_batch(connection, self.store);

@@ -22,7 +22,7 @@ impl AuditSubject {
     }
 }
 
-/// A line that is to be added to the audit log.
+/// A new line of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAuditRecord {
     /// The action, such as `key.create`.
@@ -53,7 +53,8 @@ impl NewAuditRecord {
         Self { detail: Some(Json::of(&detail)), ..self }
     }
 
-    /// The payload that can be erased later, as JSON; none if there is nothing.
+    /// Returns the payload that can be erased later, as JSON; none if there is nothing. Its field names are stored, and
+    /// compared with the columns of the line when the log is verified.
     pub(crate) fn payload(&self) -> Option<String> {
         #[derive(Serialize)]
         struct Payload<'a> {

@@ -1,15 +1,14 @@
 //! Worker thread of the system store: one connection, one request at a time, because requests are few.
 
-use super::SystemLocation;
+use super::{SystemLocation, create_rows, current_change};
 use crate::api::error::{Result, StoreError};
 use crate::engine::sql::connection::{Connection, DbResult, EngineError, begin_reading, end_reading};
 use crate::engine::sql::tx_error::{TxError, TxResult};
-use crate::engine::system;
 use crate::{postgres, sqlite};
 use manent_model::Timestamp;
+use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -17,7 +16,7 @@ use tokio::sync::{oneshot, watch};
 /// Poll interval for changes of other processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// How often something is tried when others were in the way, or the server was gone.
+/// Attempts of a request that met a serialization conflict or a lost connection.
 const ATTEMPTS: usize = 5;
 
 type Job = Box<dyn FnOnce(&mut WorkerState) + Send>;
@@ -50,11 +49,11 @@ impl SystemWorker {
         let (changed, changes) = watch::channel(0);
         let (opened, opening) = channel();
         let work = move || {
-            let office = WorkerState::open(place, now, changed);
-            match office {
-                Ok(office) => {
+            let state = WorkerState::open(place, now, changed);
+            match state {
+                Ok(state) => {
                     let _ = opened.send(Ok(()));
-                    office.serve(&receiver);
+                    state.serve(&receiver);
                 }
                 Err(error) => drop(opened.send(Err(error))),
             }
@@ -75,7 +74,7 @@ impl SystemWorker {
         doing: &'static str,
         read: impl Fn(Connection<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.run(move |office| office.read(doing, &read)).await
+        self.run(move |state| state.read(doing, &read)).await
     }
 
     /// Writes inside one transaction, which is on disk when this returns.
@@ -84,7 +83,7 @@ impl SystemWorker {
         doing: &'static str,
         write: impl Fn(Connection<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.run(move |office| office.write(doing, Wipe::No, DiskSpace::Ordinary, &write)).await
+        self.run(move |state| state.write(doing, Wipe::No, DiskSpace::Ordinary, &write)).await
     }
 
     /// The same for a deletion: on a full disk it uses the disk reserve.
@@ -93,7 +92,7 @@ impl SystemWorker {
         doing: &'static str,
         write: impl Fn(Connection<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.run(move |office| office.write(doing, Wipe::No, DiskSpace::UseReserve, &write)).await
+        self.run(move |state| state.write(doing, Wipe::No, DiskSpace::UseReserve, &write)).await
     }
 
     /// The same, and wipes the previous data from the files.
@@ -102,7 +101,7 @@ impl SystemWorker {
         doing: &'static str,
         write: impl Fn(Connection<'_>) -> TxResult<T> + Send + 'static,
     ) -> Result<T> {
-        self.run(move |office| office.write(doing, Wipe::Yes, DiskSpace::UseReserve, &write)).await
+        self.run(move |state| state.write(doing, Wipe::Yes, DiskSpace::UseReserve, &write)).await
     }
 
     async fn run<T: Send + 'static>(
@@ -110,16 +109,16 @@ impl SystemWorker {
         work: impl FnOnce(&mut WorkerState) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |office| drop(answer.send(work(office))));
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let job: Job = Box::new(move |state| drop(answer.send(work(state))));
+        let jobs = self.jobs.lock().clone();
         jobs.and_then(|jobs| jobs.send(job).ok()).ok_or(StoreError::Closed)?;
         answered.await.map_err(|_| StoreError::OutcomeUnknown)?
     }
 
     pub(super) async fn close(&self) -> Result<()> {
-        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        crate::engine::store::run_blocking("manent-close", move || {
+        drop(self.jobs.lock().take());
+        let thread = self.thread.lock().take();
+        crate::engine::interface::run_blocking("manent-close", move || {
             thread.map(JoinHandle::join);
             Ok(())
         })
@@ -196,10 +195,10 @@ impl WorkerState {
             SystemLocation::File(path) => Some(sqlite::Reserve::of(path)),
             SystemLocation::Server(_) => None,
         };
-        let mut office = Self { location: place, connection: Some(link), changed, reserve };
-        let begin = |connection: Connection<'_>| Ok(system::begin(connection, now.0)?);
-        office.write("making the system store", Wipe::No, DiskSpace::Ordinary, &begin)?;
-        Ok(office)
+        let mut state = Self { location: place, connection: Some(link), changed, reserve };
+        let begin = |connection: Connection<'_>| Ok(create_rows(connection, now.0)?);
+        state.write("making the system store", Wipe::No, DiskSpace::Ordinary, &begin)?;
+        Ok(state)
     }
 
     fn serve(mut self, jobs: &Receiver<Job>) {
@@ -218,7 +217,7 @@ impl WorkerState {
     }
 
     fn poll(&mut self) -> Result<()> {
-        let change = self.read("looking for changes", &|connection| Ok(system::changes(connection)?))?;
+        let change = self.read("looking for changes", &|connection| Ok(current_change(connection)?))?;
         self.publish(change);
         Ok(())
     }
@@ -281,7 +280,7 @@ impl WorkerState {
         let (value, change) = self.retry(doing, &|link| {
             link.begin()?;
             // The final read also reports failures of the pipelined writes before it.
-            let done = write(link.connection()).and_then(|value| Ok((value, system::changes(link.connection())?)));
+            let done = write(link.connection()).and_then(|value| Ok((value, current_change(link.connection())?)));
             done.inspect_err(|_| link.roll_back())
         })?;
         // The outcome of a failed commit is unknown; the next request finds out with a new connection.
@@ -303,7 +302,7 @@ impl WorkerState {
         Ok(value)
     }
 
-    /// Does something; again, where others were in the way or the connection broke.
+    /// Runs a request; again after a serialization conflict or a lost connection.
     fn retry<T>(&mut self, doing: &'static str, work: &impl Fn(&SystemConnection) -> TxResult<T>) -> Result<T> {
         for _ in 1..ATTEMPTS {
             let link = self.connection()?;

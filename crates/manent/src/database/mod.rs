@@ -25,8 +25,7 @@ use manent_model::{Author, Timestamp};
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{
-    AuthorizedStore, Change, ChangeResult, Committed, DamageLog, Expect, Permissions, Priority, Store, StoreError,
-    Transaction,
+    Change, ChangeResult, Committed, DamageLog, Expect, Permissions, Priority, Store, StoreError, Transaction,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -88,7 +87,7 @@ impl Database {
     /// Returns a handle with the permissions of a key: its access scope limits every read and every change.
     pub fn granted(&self, grant: Permissions) -> Self {
         let id = Some(Arc::from(grant.id.as_str()));
-        Self { store: Arc::new(AuthorizedStore::new(self.store.clone(), grant)), grant: id, ..self.clone() }
+        Self { store: self.store.clone().authorized(grant), grant: id, ..self.clone() }
     }
 
     /// Returns a handle whose changes are recorded with this actor.

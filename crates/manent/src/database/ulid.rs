@@ -1,7 +1,7 @@
 //! ULID generator and clock: time and randomness from the system, or derived from the idempotency key of a request.
 
 use manent_model::Timestamp;
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Monotonic ULID generator: ids of one process sort in the order of their creation.
@@ -50,7 +50,7 @@ impl UlidGenerator {
     /// Generates an id of any kind: `ids.make(MessageId::new)`.
     pub(crate) fn make<T>(&self, new: fn(u64, [u8; 10]) -> T) -> T {
         let now = milliseconds(self.now());
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let (milliseconds, chance) = match now > last.0 {
             true => (now, random()),
             // In the same millisecond, or when the clock went back, the random part is incremented.

@@ -7,8 +7,9 @@ use crate::error::Result;
 use manent_model::{ApiKeySecret, Author, Key, KeyDigest, KeyId, TenantId, TenantStatus, Timestamp};
 use manent_store::Permissions;
 use manent_store::system::{ChangeSet, KeyRow, TenantRow};
+use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -60,7 +61,7 @@ impl AuthenticatedKey {
     pub(super) fn grant(&self) -> Permissions {
         let key = &self.key;
         let actor = key.user.as_ref().map(|id| Author { id: id.clone(), name: self.user_name.to_string() });
-        Permissions { id: key.id.to_string(), scopes: key.scopes.clone(), realm: key.access_scope(), actor }
+        Permissions { id: key.id.to_string(), scopes: key.scopes.clone(), access: key.access_scope(), actor }
     }
 
     /// Waits until the key is revoked or deleted, or its tenant is suspended. Not until its expiry, which the caller
@@ -105,16 +106,8 @@ pub(super) struct CredentialCache {
 }
 
 impl CredentialCache {
-    fn read(&self) -> RwLockReadGuard<'_, CacheState> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, CacheState> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn apply_changes(&self, changed: ChangeSet) {
-        let mut held = self.write();
+        let mut held = self.state.write();
         // Two refreshes may overlap, and the later answer may arrive first.
         if changed.change < held.change {
             return;
@@ -137,13 +130,13 @@ impl CredentialCache {
 
     fn authenticate(&self, word: &str, now: Timestamp) -> Result<AuthenticatedKey, Refusal> {
         let digest = ApiKeySecret::read(word).ok_or(Refusal::Unknown)?.digest();
-        let held = self.read();
+        let held = self.state.read();
         let found = held.by_digest.get(&digest).and_then(|id| held.keys.get(id));
         held.authenticated_key(found.ok_or(Refusal::Unknown)?, now)
     }
 
     fn authenticate_session(&self, id: KeyId, now: Timestamp) -> Result<AuthenticatedKey, Refusal> {
-        let held = self.read();
+        let held = self.state.read();
         held.authenticated_key(held.keys.get(&id).ok_or(Refusal::Unknown)?, now)
     }
 }
@@ -205,10 +198,10 @@ impl CacheState {
 impl Tenants {
     /// Reloads tenants and keys that have changed.
     pub async fn refresh(&self) -> Result<()> {
-        let known = self.inner.credentials.read().change;
+        let known = self.inner.credentials.state.read().change;
         let changed = self.inner.system.changed_since(known).await?;
         self.inner.credentials.apply_changes(changed);
-        self.inner.databases.close_others(|id| self.inner.credentials.read().is_active(id)).await
+        self.inner.databases.close_others(|id| self.inner.credentials.state.read().is_active(id)).await
     }
 
     /// Follows changes of other processes and records the last use of keys, until it is dropped.
@@ -232,18 +225,18 @@ impl Tenants {
 
     /// Returns the tenant of a key, and the user it acts for.
     pub fn holder(&self, id: KeyId) -> Option<(TenantId, Option<String>)> {
-        let held = self.inner.credentials.read();
+        let held = self.inner.credentials.state.read();
         held.keys.get(&id).map(|held| (held.key.tenant, held.key.user.clone()))
     }
 
     /// Returns whether there are tenants besides the first one.
     pub fn are_several(&self) -> bool {
-        self.inner.credentials.read().are_several
+        self.inner.credentials.state.read().are_several
     }
 
     /// Returns whether a tenant has users, so that its content may belong to one.
     pub fn has_users(&self, tenant: TenantId) -> bool {
-        self.inner.credentials.read().tenants.get(&tenant).is_some_and(|tenant| tenant.has_users)
+        self.inner.credentials.state.read().tenants.get(&tenant).is_some_and(|tenant| tenant.has_users)
     }
 
     /// Authenticates an API key, or returns why it is refused.
@@ -264,12 +257,12 @@ impl Tenants {
 
     fn note_use(&self, key: &Key, now: Timestamp) {
         let minute = Timestamp(now.0 - now.0.rem_euclid(USE_STEP));
-        self.inner.credentials.used.lock().unwrap_or_else(PoisonError::into_inner).insert(key.id, minute);
+        self.inner.credentials.used.lock().insert(key.id, minute);
     }
 
     /// Records when keys were last used.
     pub(super) async fn flush_use(&self) -> Result<()> {
-        let used = std::mem::take(&mut *self.inner.credentials.used.lock().unwrap_or_else(PoisonError::into_inner));
+        let used = std::mem::take(&mut *self.inner.credentials.used.lock());
         match used.is_empty() {
             true => Ok(()),
             false => Ok(self.inner.system.note_use(used.into_iter().collect()).await?),

@@ -1,8 +1,9 @@
 //! Keyed mutex: one holder at a time per tenant, independent of other tenants.
 
 use manent_model::TenantId;
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 
 /// Keyed mutex by tenant.
@@ -23,7 +24,7 @@ impl KeyedMutex {
     }
 
     fn mutex_of(&self, id: TenantId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut of = self.of.lock();
         of.retain(|_, turn| Arc::strong_count(turn) > 1);
         of.entry(id).or_default().clone()
     }

@@ -7,8 +7,9 @@ use crate::location::Location;
 use manent_model::TenantId;
 use manent_store::StoreError;
 use manent_store::sqlite::{RuntimeOptions, SqliteOptions, SqliteStore, StoreRuntime};
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
@@ -53,13 +54,9 @@ impl Default for DatabasePool {
 }
 
 impl DatabasePool {
-    fn lock(&self) -> MutexGuard<'_, HashMap<TenantId, OpenDatabase>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the store of a tenant, if it is open.
     pub(super) fn get(&self, id: TenantId) -> Option<Database> {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let found = open.get_mut(&id)?;
         found.used = Instant::now();
         Some(found.database.clone())
@@ -96,7 +93,7 @@ impl DatabasePool {
             }
         };
         let database = opening.await.map_err(|_| StoreError::Closed)??;
-        self.lock().insert(id, OpenDatabase { database: database.clone(), used: Instant::now() });
+        self.open.lock().insert(id, OpenDatabase { database: database.clone(), used: Instant::now() });
         Ok(database)
     }
 
@@ -104,7 +101,7 @@ impl DatabasePool {
     async fn make_room(&self, most: usize) -> Result<()> {
         loop {
             let mut unused: Vec<(Instant, TenantId)> = {
-                let open = self.lock();
+                let open = self.open.lock();
                 if open.len() < most {
                     return Ok(());
                 }
@@ -138,7 +135,7 @@ impl DatabasePool {
     /// Closes some stores, continuing after a failure.
     async fn close_where(&self, is_meant: impl Fn(TenantId, &OpenDatabase) -> bool) -> Result<()> {
         let meant = |(id, open): (&TenantId, &OpenDatabase)| is_meant(*id, open).then_some(*id);
-        let ids: Vec<TenantId> = self.lock().iter().filter_map(meant).collect();
+        let ids: Vec<TenantId> = self.open.lock().iter().filter_map(meant).collect();
         let mut closed = Ok(());
         for id in ids {
             closed = closed.and(self.close_if(id, |open| is_meant(id, open)).await);
@@ -155,7 +152,7 @@ impl DatabasePool {
     async fn close_now(&self, id: TenantId, is_meant: impl Fn(&OpenDatabase) -> bool) -> Result<()> {
         // It may have been used or closed while this waited.
         let taken = {
-            let mut open = self.lock();
+            let mut open = self.open.lock();
             let is_meant = open.get(&id).is_some_and(is_meant);
             if is_meant { open.remove(&id) } else { None }
         };
@@ -174,12 +171,12 @@ impl DatabasePool {
 
     /// Returns all open stores.
     pub(super) fn open(&self) -> Vec<(TenantId, Database)> {
-        self.lock().iter().map(|(id, open)| (*id, open.database.clone())).collect()
+        self.open.lock().iter().map(|(id, open)| (*id, open.database.clone())).collect()
     }
 
     /// Returns the worker threads of file stores.
     fn runtime(&self) -> Result<Arc<StoreRuntime>> {
-        let mut crew = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut crew = self.runtime.lock();
         match &*crew {
             Some(crew) => Ok(crew.clone()),
             None => Ok(crew.insert(StoreRuntime::start(RuntimeOptions::default())?).clone()),

@@ -140,10 +140,10 @@ async fn a_key_of_our_own_works_like_any_other() {
 }
 
 fn key_of(id: &str, user: &str) -> store::Permissions {
-    let realm = model::AccessScope { user: Some(user.to_owned()), projects: None };
+    let access = model::AccessScope { user: Some(user.to_owned()), projects: None };
     let scopes = [model::KeyScope::Admin].into_iter().collect();
     let actor = Some(Author { id: user.to_owned(), name: user.to_uppercase() });
-    store::Permissions { id: id.to_owned(), scopes, realm, actor }
+    store::Permissions { id: id.to_owned(), scopes, access, actor }
 }
 
 #[tokio::test]

@@ -7,12 +7,13 @@ use crate::core::source_fs::files::Opened;
 use crate::core::source_fs::{ENTRIES_MAX, Entry, SourceTree};
 use flate2::read::DeflateDecoder;
 use manent_model::Timestamp;
+use parking_lot::Mutex;
 use rawzip::time::ZipDateTimeKind;
 use rawzip::{CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveEntryWayfinder};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Maximum compression ratio. Text shrinks to about a tenth; a higher ratio than this is an attack.
 const RATIO_MAX: u64 = 100;
@@ -176,7 +177,7 @@ impl SourceTree for Zip {
             self.unpack(packed, &mut bytes)?;
             return Ok(Box::new(bytes));
         }
-        let mut unpacked = self.unpacked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unpacked = self.unpacked.lock();
         let file = match unpacked.get(&place) {
             Some(file) => Arc::clone(file),
             None => {

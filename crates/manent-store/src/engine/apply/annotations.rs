@@ -148,7 +148,7 @@ fn ranges_of(tx: &mut Tx<'_>, head: Head, covers: &[MessageRange]) -> TxResult<V
     let mut ranges = Vec::new();
     for stretch in covers {
         let (first, last) = (tx.locate(stretch.first)?.address, tx.locate(stretch.last)?.address);
-        let off_path = || StoreError::Invalid("a stretch lies on the path before the place it belongs to".to_owned());
+        let off_path = || StoreError::Invalid("a range must be on the path before its place".to_owned());
         let tail = path::ranges_from(&mut tx.caches.branches(tx.connection), head, first)?.ok_or_else(off_path)?;
         let place = tail.iter().position(|range| range.contains(last)).ok_or_else(off_path)?;
         ranges.extend_from_slice(&tail[..place]);

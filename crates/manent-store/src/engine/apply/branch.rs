@@ -145,7 +145,7 @@ pub(crate) fn import_branch(
     for stretch in open.pieces {
         let (first, last) = (tx.locate(stretch.first)?.address, tx.locate(stretch.last)?.address);
         if first.branch() != last.branch() || first > last {
-            return Err(StoreError::Invalid("a piece lies inside one branch".to_owned()).into());
+            return Err(StoreError::Invalid("a piece must be inside one branch".to_owned()).into());
         }
         pieces.push(Range::new(first, last));
     }

@@ -16,17 +16,6 @@ use crate::engine::commit::prepare::MessageSummary;
 use crate::engine::commit::tx::Tx;
 use crate::engine::sql::tx_error::TxResult;
 
-/// Runs the access checks on what a limited caller names. A retry is no exception: content that is stored already could
-/// otherwise name what the caller must not.
-pub(crate) fn check_within(tx: &mut Tx<'_>, transaction: &Transaction) -> TxResult<()> {
-    for expect in &transaction.expect {
-        if let Expect::Within(claims) = expect {
-            crate::authz::authorize::check(tx, claims)?;
-        }
-    }
-    Ok(())
-}
-
 /// Checks the caller's preconditions, before the first write.
 pub(crate) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> TxResult<()> {
     for expect in &transaction.expect {
@@ -50,8 +39,6 @@ pub(crate) fn check(tx: &mut Tx<'_>, transaction: &Transaction) -> TxResult<()> 
                 let row = tx.conversation(*conversation)?;
                 run::held_lease(tx, row.no, *token)?;
             }
-            // Looked at before, and always.
-            Expect::Within(_) => {}
         }
     }
     Ok(())

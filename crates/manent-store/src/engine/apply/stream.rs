@@ -133,7 +133,7 @@ pub(crate) fn finish(tx: &mut Tx<'_>, id: MessageId, finish: &Finish) -> TxResul
 
 /// A finished stream changes the counters at its slot, and so every running sum behind it.
 ///
-/// Streams end at the end of their branch but for a rare race, so this touches one row. Branches that forked behind
+/// Streams end at the end of their branch except for a rare race, so this touches one row. Branches that forked behind
 /// the stream while it ran keep the sums of then; those are corrected as well.
 fn grow_sums(tx: &mut Tx<'_>, address: Address, grown: Sums) -> TxResult<()> {
     if grown == Sums::default() {

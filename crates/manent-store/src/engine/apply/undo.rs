@@ -64,6 +64,7 @@ pub(crate) fn target(
         }
         ResolvedScope::Workspace => workspace_chain_end(connection)?.0,
     };
+    // Commits whose undo or redo was met on the way back: they have no effect now, so they are no target.
     let mut cancelled: HashSet<Position> = HashSet::new();
     for _ in 0..SCAN_MAX {
         let Some((commit, before)) = read_commit(connection, scope, at)? else { return Ok(None) };
@@ -189,6 +190,8 @@ pub(crate) fn undo(tx: &mut Tx<'_>, position: Position) -> TxResult<ChangeResult
         _ => Some(position),
     };
     let step = if is_undo { UndoDirection::Redo } else { UndoDirection::Undo };
+    // The commit must be the next target in every scope that it touched: otherwise its before-images would overwrite a
+    // later change.
     for scope in &scopes {
         let scope = scope.map_or(ResolvedScope::Workspace, ResolvedScope::Conversation);
         if target(tx.connection, scope, step)? != Some(position) {
@@ -204,6 +207,7 @@ pub(crate) fn undo(tx: &mut Tx<'_>, position: Position) -> TxResult<ChangeResult
             tx.conversation_by_no(no)?;
         }
         let mut swapped = Vec::new();
+        // Last image first: a row that the commit changed twice ends with its oldest value.
         for (_, _, before, _) in found.iter().rev().filter(|(conversation_no, ..)| *conversation_no == scope) {
             let images = before.as_deref().and_then(before_image::decode).unwrap_or_default();
             for image in images.iter().rev() {
@@ -226,7 +230,7 @@ fn swap(tx: &mut Tx<'_>, image: &BeforeImage) -> TxResult<BeforeImage> {
             let mut row = tx.conversation_by_no(*conversation_no)?;
             let now = row.head_image();
             let head = Head { branch: BranchNo(*branch_no), at: Address(*key) };
-            // Counted anew: a stream on this path may have ended since.
+            // Counted again: a stream on this path may have ended since.
             let sums = tx.sums_at(head)?;
             message::move_to(&mut row, head, sums);
             row.active_at = *active_at;

@@ -6,7 +6,7 @@
 use manent_model::{Digest, DigestKey};
 use serde::{Deserialize, Serialize};
 
-/// Tables whose rows can be withdrawn and brought back.
+/// Tables whose rows can be withdrawn and restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum SoftDeletable {
     Conversation,

@@ -1,4 +1,4 @@
-//! Numeric codes of enum values on disk. A code keeps its meaning for ever.
+//! Numeric codes of enum values on disk. A code never changes its meaning.
 
 pub(crate) use crate::api::journal_kind::JournalKind as Kind;
 use crate::api::transaction::BranchReason;

@@ -4,8 +4,8 @@ use crate::api::error::Result;
 use crate::api::transaction::{Committed, Priority};
 use crate::engine::commit::prepare::Prepared;
 use crate::runtime::scheduler::Waker;
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -28,9 +28,9 @@ struct QueueState {
 #[derive(Default)]
 pub(crate) struct CommitQueue {
     state: Mutex<QueueState>,
-    /// Wakes a writer that waits here.
+    /// Signals a writer that blocks on this queue.
     changed: Condvar,
-    /// Calls one that waits elsewhere.
+    /// Wakes a writer that does not block here.
     waker: Option<Waker>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum NextWork {
     Batch(Vec<Job>),
     /// Something other than a transaction waits for the writer.
     Wake,
-    /// Nothing comes any more.
+    /// The queue is closed and empty.
     Closed,
 }
 
@@ -51,97 +51,94 @@ const BATCH_BYTES: usize = 16 << 20;
 const LOW_BYTES: usize = 1 << 20;
 
 impl CommitQueue {
-    /// Creates a queue whose writer does not block on it but runs when it is woken, and then calls [`Queue::look`].
-    pub(crate) fn with_waker(bell: Waker) -> Self {
-        Self { waker: Some(bell), ..Self::default() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        // A thread that panicked left at most a job half-pushed; the queue itself is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Creates a queue whose writer does not block on it but runs when it is woken, and then calls [`CommitQueue::look`].
+    pub(crate) fn with_waker(waker: Waker) -> Self {
+        Self { waker: Some(waker), ..Self::default() }
     }
 
     fn wake(&self) {
         match &self.waker {
-            Some(bell) => bell(),
-            None => self.changed.notify_one(),
+            Some(waker) => waker(),
+            None => {
+                self.changed.notify_one();
+            }
         }
     }
 
     /// Returns the job if the queue is closed.
     pub(crate) fn push(&self, job: Job) -> Option<Job> {
-        let mut lanes = self.lock();
-        if lanes.closed {
+        let mut state = self.state.lock();
+        if state.closed {
             return Some(job);
         }
         match job.prepared.transaction.priority {
-            Priority::Normal => lanes.normal.push_back(job),
-            Priority::Background => lanes.low.push_back(job),
+            Priority::Normal => state.normal.push_back(job),
+            Priority::Background => state.low.push_back(job),
         }
-        let is_enough = lanes.normal.len() >= lanes.group_opened_at;
-        drop(lanes);
+        let is_enough = state.normal.len() >= state.group_opened_at;
+        drop(state);
         if is_enough {
             self.wake();
         }
         None
     }
 
-    /// Puts jobs back whose turn did not come, in their order.
+    /// Puts jobs that were not run back to the front, in their order.
     pub(crate) fn put_back(&self, jobs: Vec<Job>) {
-        let mut lanes = self.lock();
+        let mut state = self.state.lock();
         for job in jobs.into_iter().rev() {
             match job.prepared.transaction.priority {
-                Priority::Normal => lanes.normal.push_front(job),
-                Priority::Background => lanes.low.push_front(job),
+                Priority::Normal => state.normal.push_front(job),
+                Priority::Background => state.low.push_front(job),
             }
         }
     }
 
     /// How many wait.
     pub(crate) fn queued(&self) -> usize {
-        self.lock().normal.len()
+        self.state.lock().normal.len()
     }
 
     /// Group-commit delay: waits until this many transactions are queued, but at most for the limit.
     pub(crate) fn wait_for_group(&self, many: usize, limit: Duration) {
-        let mut lanes = self.lock();
-        lanes.group_opened_at = many;
-        let too_few = |lanes: &mut QueueState| lanes.normal.len() < many && !lanes.closed && !lanes.woken;
-        let waited = self.changed.wait_timeout_while(lanes, limit, too_few);
-        waited.unwrap_or_else(PoisonError::into_inner).0.group_opened_at = 0;
+        let mut state = self.state.lock();
+        state.group_opened_at = many;
+        let too_few = |state: &mut QueueState| state.normal.len() < many && !state.closed && !state.woken;
+        self.changed.wait_while_for(&mut state, too_few, limit);
+        state.group_opened_at = 0;
     }
 
     pub(crate) fn wake_writer(&self) {
-        self.lock().woken = true;
+        self.state.lock().woken = true;
         self.wake();
     }
 
     /// Closes the queue to new transactions; those that were accepted are still handed out.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.wake();
     }
 
-    /// Says whether something waits for the writer, be it that nothing comes any more.
+    /// Says whether there is work for the writer, or the queue was closed.
     pub(crate) fn has_work(&self) -> bool {
-        let lanes = self.lock();
-        lanes.closed || lanes.woken || !lanes.normal.is_empty() || !lanes.low.is_empty()
+        let state = self.state.lock();
+        state.closed || state.woken || !state.normal.is_empty() || !state.low.is_empty()
     }
 
     /// Waits for work.
     pub(crate) fn next(&self) -> NextWork {
-        let mut lanes = self.lock();
+        let mut state = self.state.lock();
         loop {
-            if let Some(next) = lanes.next() {
+            if let Some(next) = state.next() {
                 return next;
             }
-            lanes = self.changed.wait(lanes).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 
     /// Returns what there is to do, if there is anything.
     pub(crate) fn look(&self) -> Option<NextWork> {
-        self.lock().next()
+        self.state.lock().next()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::api::error::{Conflict, StoreError};
 use crate::api::transaction::{Change, Committed, Position};
+use crate::engine::access::authorize;
 use crate::engine::apply;
 use crate::engine::commit::prepare::{Prepared, messages_of};
 use crate::engine::commit::tx::Tx;
@@ -76,7 +77,10 @@ pub(crate) fn execute_transaction(tx: &mut Tx<'_>, prepared: &Prepared) -> TxRes
     if !tx.appends_only {
         tx.caches.recent.forget();
     }
-    apply::check_within(tx, transaction)?;
+    // A retry is checked too: content that is stored already could otherwise name what the caller must not.
+    if let Some(checks) = &prepared.access {
+        authorize::check(tx, checks)?;
+    }
     // A retry of an append must not fail because the first try moved the head: its messages are looked for first.
     if !transaction.expect.is_empty() && stored_request_time(tx, prepared)?.is_none() {
         apply::check(tx, transaction)?;

@@ -31,6 +31,7 @@ pub(crate) fn is_known(caches: &RowCache, batch: &[&Prepared]) -> bool {
         let without_blobs = prepared.summaries.iter().flatten().all(|facts| facts.blobs.is_empty());
         validates_before_writing(prepared)
             && expect.is_empty()
+            && prepared.access.is_none()
             && without_blobs
             && changes.iter().all(|change| known_end(change) && messages_of(change).iter().all(plain))
     })

@@ -2,6 +2,7 @@
 
 use crate::api::error::{Result, StoreError};
 use crate::api::transaction::{Change, MessageOrigin, Transaction};
+use crate::engine::access::access_check::AccessChecks;
 use manent_model::{
     Author, Body, Digest, DigestKey, Json, MessageId, MessageStatus, NewMessage, OriginObject, Part, Sums,
     blob_placeholder, hex,
@@ -27,6 +28,8 @@ pub(crate) struct MessageSummary {
 /// A transaction that is ready for the writer.
 pub(crate) struct Prepared {
     pub transaction: Transaction,
+    /// The access checks of a limited key.
+    pub access: Option<AccessChecks>,
     /// For each change, the facts of the messages it adds.
     pub summaries: Vec<Vec<MessageSummary>>,
     /// The idempotency key and the digest of the request.
@@ -34,7 +37,7 @@ pub(crate) struct Prepared {
     pub bytes: usize,
 }
 
-pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepared> {
+pub(crate) fn prepare(key: &DigestKey, transaction: Transaction, access: Option<AccessChecks>) -> Result<Prepared> {
     let items: usize = transaction.changes.iter().map(|change| messages_of(change).len().max(1)).sum();
     if transaction.changes.is_empty() {
         return Err(StoreError::Invalid("a transaction has at least one change".to_owned()));
@@ -78,7 +81,7 @@ pub(crate) fn prepare(key: &DigestKey, transaction: Transaction) -> Result<Prepa
         }
         None => None,
     };
-    Ok(Prepared { transaction, summaries: facts, request, bytes })
+    Ok(Prepared { transaction, access, summaries: facts, request, bytes })
 }
 
 /// Says whether a change must be the only one of its transaction: it could hide or destroy a conversation that the

@@ -225,7 +225,7 @@ impl<'a> Tx<'a> {
         Ok(row)
     }
 
-    /// Takes in a conversation that was just inserted.
+    /// Caches a conversation that was just inserted.
     pub(crate) fn track(&mut self, row: ConversationRow) {
         self.tracked.push((row, TrackedState::Read));
     }

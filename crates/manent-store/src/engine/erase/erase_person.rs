@@ -82,21 +82,21 @@ pub(crate) fn erase_step(tx: &mut Tx<'_>, external_id: &str, budget: &mut Budget
     Ok(true)
 }
 
-fn revocation_key(grant: &str) -> String {
-    ["ended:", grant].concat()
+fn revocation_key(key: &str) -> String {
+    ["ended:", key].concat()
 }
 
 /// Ends a key in the store itself, so that a process that has not yet learned of the revocation, or has already
 /// accepted a request, writes nothing more with it after the erasure began.
-fn revoke(tx: &Tx<'_>, grant: &str) -> TxResult<()> {
+fn revoke(tx: &Tx<'_>, key: &str) -> TxResult<()> {
     let sql = "insert into meta (name, value) values ($1, $2) on conflict (name) do nothing";
-    Ok(execute(tx.connection, sql, (revocation_key(grant), [1u8]))?)
+    Ok(execute(tx.connection, sql, (revocation_key(key), [1u8]))?)
 }
 
 /// Says whether a key was ended here.
-pub(crate) fn is_revoked(tx: &Tx<'_>, grant: &str) -> TxResult<bool> {
+pub(crate) fn is_revoked(tx: &Tx<'_>, key: &str) -> TxResult<bool> {
     let sql = "select 1 from meta where name = $1";
-    Ok(query_optional(tx.connection, sql, [revocation_key(grant)], |row| row.get::<i64>(0))?.is_some())
+    Ok(query_optional(tx.connection, sql, [revocation_key(key)], |row| row.get::<i64>(0))?.is_some())
 }
 
 /// Erases conversations whose creation the person undid: they are invisible, but a redo would restore them.
@@ -160,9 +160,9 @@ fn erase_authored(tx: &mut Tx<'_>, author_no: i64, budget: &mut Budget) -> TxRes
 /// Deletes the blobs that were uploaded with a key of the person and that no message shows.
 fn erase_imported(tx: &mut Tx<'_>, actor: &str, budget: &mut Budget) -> TxResult<()> {
     let sql = "select id from scratch where kind = $1 and actor = $2";
-    let brought: Vec<String> = query_all(tx.connection, sql, (UPLOAD, actor), |row| row.get(0))?;
+    let uploaded: Vec<String> = query_all(tx.connection, sql, (UPLOAD, actor), |row| row.get(0))?;
     execute(tx.connection, "delete from scratch where kind = $1 and actor = $2", (UPLOAD, actor))?;
-    for sha256 in brought {
+    for sha256 in uploaded {
         let Some(digest) = manent_model::hex::decode(&sha256) else { continue };
         let sql = "select b.no
              from blob b
@@ -208,7 +208,7 @@ fn encoded_name(text: &str) -> Vec<u8> {
 }
 
 /// Empties old values that an author wrote as a memory, or in which they are still a member of a conversation. Walks
-/// through a part of the journal, and remembers how far; says whether it has come to the end.
+/// through a part of the journal, and remembers how far; returns whether it has reached the end.
 fn erase_before_images(tx: &mut Tx<'_>, external_id: &str, authors: &[i64], budget: &mut Budget) -> TxResult<bool> {
     let sql = match tx.connection {
         Connection::Sqlite(_) => {

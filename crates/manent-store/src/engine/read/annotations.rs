@@ -10,7 +10,7 @@ use super::message::author;
 use super::path::{head_of, id_at, start_of, state_value};
 use crate::api::error::StoreError;
 use crate::api::query::{Annotations, AnnotationsQuery, Events, EventsQuery, PAGE_MAX, ToolCallTrail};
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::codec::body_mac;
 use crate::engine::codec::disk_codes::{NameKind, fold_of, outcome_of, tool_of};
 use crate::engine::sql::connection::{DbResult, Row, query_all, query_optional};
@@ -314,10 +314,10 @@ fn tool_calls(
 
 pub(crate) fn open_tool_calls(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     limit: u32,
 ) -> TxResult<Vec<(ConversationId, ToolCallTrail)>> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+    let within = AccessFilter::of(reading.connection, access)?;
     let sql = concat!(
         "select t.key, t.part, t.call_id, t.name, t.state, t.body, c.id
          from tool_call t

@@ -2,22 +2,39 @@
 
 use super::super::apply::library::{blob_bytes, blob_piece};
 use super::Reading;
+use super::library::UPLOAD;
 use crate::api::error::StoreError;
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::sql::connection::{Connection, next_page_start, query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;
-use manent_model::AccessScope;
+use manent_model::{AccessScope, hex};
 use sha2::{Digest as _, Sha256};
 
 /// Maximum number of messages showing a blob that are checked, per query.
 const PAGE: i64 = 1_000;
 
-/// Says whether a blob is visible in a scope: a message of a visible conversation shows it.
-pub(crate) fn is_shown(connection: Connection<'_>, realm: &AccessScope, sha256: &[u8; 32]) -> TxResult<bool> {
-    match realm.is_limited() {
-        true => is_shown_within(connection, &AccessFilter::of(connection, realm)?, sha256),
-        false => Ok(true),
+/// Says whether a caller may read a blob: a message of a visible conversation shows it, or the same key uploaded it.
+pub(crate) fn is_readable(
+    connection: Connection<'_>,
+    access: &AccessScope,
+    key: Option<&str>,
+    sha256: &[u8; 32],
+) -> TxResult<bool> {
+    if !access.is_limited() {
+        return Ok(true);
     }
+    if let Some(key) = key
+        && is_uploaded_by(connection, key, sha256)?
+    {
+        return Ok(true);
+    }
+    is_shown_within(connection, &AccessFilter::of(connection, access)?, sha256)
+}
+
+/// Says whether a key has uploaded all bytes of a blob.
+pub(crate) fn is_uploaded_by(connection: Connection<'_>, key: &str, sha256: &[u8; 32]) -> TxResult<bool> {
+    let sql = "select 1 from scratch where kind = $1 and id = $2 and actor = $3";
+    Ok(query_optional(connection, sql, (UPLOAD, hex::encode(sha256), key), |_| Ok(()))?.is_some())
 }
 
 /// Says whether a message of a conversation within shows a blob.
@@ -62,7 +79,7 @@ pub(crate) fn whole(reading: &mut Reading<'_>, sha256: &[u8; 32]) -> TxResult<Op
     let found: [u8; 32] = Sha256::digest(&bytes).into();
     match found == *sha256 {
         true => Ok(Some(bytes)),
-        false => Err(StoreError::altered("blob", manent_model::hex::encode(sha256)).into()),
+        false => Err(StoreError::altered("blob", hex::encode(sha256)).into()),
     }
 }
 

@@ -7,7 +7,7 @@ use super::message::author;
 use super::path::id_at;
 use crate::api::error::StoreError;
 use crate::api::query::{ConversationRef, PAGE_MAX};
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::codec::disk_codes::{STATUS_PURGED, kind_of, status_of};
 use crate::engine::sql::connection::{Connection, DbResult, Row, query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;
@@ -222,11 +222,11 @@ pub(crate) fn searched(reading: &mut Reading<'_>, no: i64) -> TxResult<Option<Se
 
 pub(crate) fn ids(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     after: Option<ConversationId>,
     limit: u32,
 ) -> TxResult<Vec<ConversationId>> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+    let within = AccessFilter::of(reading.connection, access)?;
     let after: i64 = match after {
         Some(id) => within.known(reading.connection, id)?.ok_or_else(|| StoreError::not_found("conversation", id))?,
         None => 0,

@@ -13,9 +13,13 @@ use manent_model::{AccessScope, Document, ProjectId, Timestamp};
 use std::collections::{HashMap, HashSet};
 
 /// Reads documents. A key that is limited to projects sees no document outside them.
-pub(crate) fn documents(reading: &mut Reading<'_>, realm: &AccessScope, query: &DocumentsQuery) -> TxResult<Documents> {
-    let mut found = documents_within(reading, realm, query)?;
-    let Some(projects) = &realm.projects else { return Ok(found) };
+pub(crate) fn documents(
+    reading: &mut Reading<'_>,
+    access: &AccessScope,
+    query: &DocumentsQuery,
+) -> TxResult<Documents> {
+    let mut found = documents_within(reading, access, query)?;
+    let Some(projects) = &access.projects else { return Ok(found) };
     if let DocumentsQuery::Newest { kind, id } | DocumentsQuery::Versions { kind, id } = query {
         // The plain name may be used outside; then the key has a document of its own under another one.
         for project in projects {
@@ -27,7 +31,7 @@ pub(crate) fn documents(reading: &mut Reading<'_>, realm: &AccessScope, query: &
                 DocumentsQuery::Newest { .. } => DocumentsQuery::Newest { kind, id },
                 _ => DocumentsQuery::Versions { kind, id },
             };
-            found = documents_within(reading, realm, &query)?;
+            found = documents_within(reading, access, &query)?;
         }
     }
     let names: HashSet<(String, String)> = found.iter().map(|one| (one.kind.clone(), one.id.clone())).collect();
@@ -45,10 +49,10 @@ pub(crate) fn documents(reading: &mut Reading<'_>, realm: &AccessScope, query: &
     Ok(found)
 }
 
-fn documents_within(reading: &mut Reading<'_>, realm: &AccessScope, query: &DocumentsQuery) -> TxResult<Documents> {
+fn documents_within(reading: &mut Reading<'_>, access: &AccessScope, query: &DocumentsQuery) -> TxResult<Documents> {
     let mut found = every_document(reading, query)?;
-    if realm.is_limited() {
-        let is_within = |document: &Document| document.project.is_some_and(|project| realm.lists(project));
+    if access.is_limited() {
+        let is_within = |document: &Document| document.project.is_some_and(|project| access.lists(project));
         // The newest version decides where a document belongs; older versions that belonged elsewhere are not shown
         // either.
         let mut newest: HashMap<(String, String), bool> = HashMap::new();

@@ -3,14 +3,14 @@
 use super::Reading;
 use crate::api::error::StoreError;
 use crate::api::query::{IdKind, PAGE_MAX};
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::sql::connection::query_all;
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, ConversationId, MessageId, ProjectId};
 
 pub(crate) fn by_prefix(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     kind: IdKind,
     prefix: &str,
     limit: u32,
@@ -64,7 +64,7 @@ pub(crate) fn by_prefix(
             ends!(ProjectId),
         ),
     };
-    let mut within = AccessFilter::of(reading.connection, realm)?;
+    let mut within = AccessFilter::of(reading.connection, access)?;
     if kind == IdKind::Project && within.projects.is_some() {
         within.user = None;
     }

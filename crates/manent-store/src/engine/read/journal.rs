@@ -8,7 +8,7 @@ use crate::api::query::{
     ENTRY_MESSAGES_MAX, JournalEntry, JournalPage, JournalQuery, PAGE_MAX, UndoDirection, UndoScope,
 };
 use crate::api::transaction::{Committed, Position};
-use crate::authz::access_filter::{AccessFilter, require_known};
+use crate::engine::access::access_filter::{AccessFilter, require_known};
 use crate::engine::codec::disk_codes::Kind;
 use crate::engine::sql::connection::{Connection, DbResult, Row, for_each_row, list, query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;
@@ -61,13 +61,13 @@ macro_rules! select {
     };
 }
 
-pub(crate) fn journal(reading: &mut Reading<'_>, realm: &AccessScope, query: &JournalQuery) -> TxResult<JournalPage> {
+pub(crate) fn journal(reading: &mut Reading<'_>, access: &AccessScope, query: &JournalQuery) -> TxResult<JournalPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     match query.conversation {
-        None if realm.is_limited() => visible_entries(reading, realm, query.after, limit),
+        None if access.is_limited() => visible_entries(reading, access, query.after, limit),
         None => everything(reading, query.after, limit),
         Some(id) => {
-            require_known(reading.connection, realm, id)?;
+            require_known(reading.connection, access, id)?;
             of_conversation(reading, id, query.after, limit)
         }
     }
@@ -75,8 +75,13 @@ pub(crate) fn journal(reading: &mut Reading<'_>, realm: &AccessScope, query: &Jo
 
 /// Scans the rows after a position for those of conversations in the scope. Rows without a conversation are left out,
 /// because they have no owner.
-fn visible_entries(reading: &Reading<'_>, realm: &AccessScope, after: Position, limit: usize) -> TxResult<JournalPage> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+fn visible_entries(
+    reading: &Reading<'_>,
+    access: &AccessScope,
+    after: Position,
+    limit: usize,
+) -> TxResult<JournalPage> {
+    let within = AccessFilter::of(reading.connection, access)?;
     let sql = select!("where j.pos > $1 order by j.pos limit $2");
     let (mut found, mut reached, mut looked_at) = (Vec::new(), after, 0);
     let mut known: HashMap<i64, bool> = HashMap::new();
@@ -271,8 +276,8 @@ pub(crate) fn undo_target(
 }
 
 /// Returns the conversation of the newest journal row that has one in the access scope. Scans a bounded number of rows.
-pub(crate) fn last_changed(reading: &Reading<'_>, realm: &AccessScope) -> TxResult<Option<ConversationId>> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+pub(crate) fn last_changed(reading: &Reading<'_>, access: &AccessScope) -> TxResult<Option<ConversationId>> {
+    let within = AccessFilter::of(reading.connection, access)?;
     let sql = "select j.pos, j.conversation_no, c.id
          from (select pos, conversation_no from journal where pos < $1 order by pos desc limit $2) j
          left join conversation c on c.no = j.conversation_no and c.withdrawn = 0 and c.status <> 4

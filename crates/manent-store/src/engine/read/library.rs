@@ -10,7 +10,7 @@ use super::path::id_at;
 use crate::api::error::StoreError;
 use crate::api::query::{Memories, MemoriesQuery, OriginsQuery, PAGE_MAX, ScratchQuery};
 use crate::api::transaction::MessageOrigin;
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::codec::disk_codes::NameKind;
 use crate::engine::codec::{body_mac, source_record};
 use crate::engine::commit::tx::locate;
@@ -38,8 +38,8 @@ macro_rules! remembered_within {
     };
 }
 
-pub(crate) fn memories(reading: &mut Reading<'_>, realm: &AccessScope, query: &MemoriesQuery) -> TxResult<Memories> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+pub(crate) fn memories(reading: &mut Reading<'_>, access: &AccessScope, query: &MemoriesQuery) -> TxResult<Memories> {
+    let within = AccessFilter::of(reading.connection, access)?;
     let collection_no = match &query.collection {
         Some(name) => match reading.caches.interned_text(reading.connection, NameKind::Collection, name)? {
             Some(no) => Some(no),
@@ -127,8 +127,8 @@ fn project_of(reading: &Reading<'_>, (id, kind, name, version, body, _): Project
     Ok(Project { id, kind, name, instructions, facts, metadata, version })
 }
 
-pub(crate) fn project(reading: &mut Reading<'_>, realm: &AccessScope, id: ProjectId) -> TxResult<Option<Project>> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+pub(crate) fn project(reading: &mut Reading<'_>, access: &AccessScope, id: ProjectId) -> TxResult<Option<Project>> {
+    let within = AccessFilter::of(reading.connection, access)?;
     let sql = "select id, kind, name, version, body, no from project where id = $1 and withdrawn = 0";
     match query_optional(reading.connection, sql, [id.as_bytes()], project_row)? {
         Some(row) if within.has_project(reading.connection, row.5)? => project_of(reading, row).map(Some),
@@ -136,8 +136,8 @@ pub(crate) fn project(reading: &mut Reading<'_>, realm: &AccessScope, id: Projec
     }
 }
 
-pub(crate) fn projects(reading: &mut Reading<'_>, realm: &AccessScope) -> TxResult<Vec<Project>> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+pub(crate) fn projects(reading: &mut Reading<'_>, access: &AccessScope) -> TxResult<Vec<Project>> {
+    let within = AccessFilter::of(reading.connection, access)?;
     let sql = "select id, kind, name, version, body, no from project where withdrawn = 0 order by no";
     let name = |row: &Row<'_>| Ok(ProjectId::from_bytes(row.get(0)?).to_string());
     let project = |reading: &mut Reading<'_>, row: ProjectRow| match within.has_project(reading.connection, row.5)? {
@@ -173,8 +173,8 @@ fn is_own_scratch(
     }
 }
 
-pub(crate) fn scratch(reading: &mut Reading<'_>, realm: &AccessScope, query: &ScratchQuery) -> TxResult<Vec<Scratch>> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+pub(crate) fn scratch(reading: &mut Reading<'_>, access: &AccessScope, query: &ScratchQuery) -> TxResult<Vec<Scratch>> {
+    let within = AccessFilter::of(reading.connection, access)?;
     type Columns = (String, String, String, i64, Vec<u8>);
     let read =
         |row: &Row<'_>| -> DbResult<Columns> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)) };

@@ -6,7 +6,7 @@ use super::conversation::{ConversationRow, columns, complete, read_row};
 use crate::api::error::StoreError;
 use crate::api::list_cursor::ListCursor;
 use crate::api::query::{BoundedCount, ConversationPage, ListOrder, ListQuery, PAGE_MAX};
-use crate::authz::access_filter::{AccessFilter, project_no};
+use crate::engine::access::access_filter::{AccessFilter, project_no};
 use crate::engine::codec::disk_codes::{NameKind, kind_code, status_code};
 use crate::engine::commit::tx::listed_at;
 use crate::engine::sql::connection::{query_all, query_one};
@@ -28,8 +28,8 @@ struct ListFilter {
 }
 
 /// Resolves the filters of a list; `None` if nothing can match.
-fn list_filter(reading: &mut Reading<'_>, realm: &AccessScope, query: &ListQuery) -> TxResult<Option<ListFilter>> {
-    let within = AccessFilter::of(reading.connection, realm)?;
+fn list_filter(reading: &mut Reading<'_>, access: &AccessScope, query: &ListQuery) -> TxResult<Option<ListFilter>> {
+    let within = AccessFilter::of(reading.connection, access)?;
     let statuses = match query.statuses.is_empty() {
         true => vec![ConversationStatus::Active],
         false => query.statuses.clone(),
@@ -273,10 +273,10 @@ const SCANNED_MAX: usize = 4_000;
 
 /// Lists conversations. SQL filters by columns; titles and metadata are compared here, with the same rules on both
 /// engines. If most rows are rejected, the page ends early with a cursor.
-pub(crate) fn list(reading: &mut Reading<'_>, realm: &AccessScope, query: &ListQuery) -> TxResult<ConversationPage> {
+pub(crate) fn list(reading: &mut Reading<'_>, access: &AccessScope, query: &ListQuery) -> TxResult<ConversationPage> {
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     let mut conversations = Vec::new();
-    let Some(narrowed) = list_filter(reading, realm, query)? else {
+    let Some(narrowed) = list_filter(reading, access, query)? else {
         return Ok(ConversationPage { conversations, next: None });
     };
     let mut cursor = query.after.unwrap_or(START);
@@ -311,9 +311,9 @@ const COUNTED_MAX: u32 = 10_000;
 /// Maximum number of rows that a count scans for matching titles or metadata.
 const COUNT_SCANNED_MAX: usize = 100_000;
 
-pub(crate) fn count(reading: &mut Reading<'_>, realm: &AccessScope, query: &ListQuery) -> TxResult<BoundedCount> {
+pub(crate) fn count(reading: &mut Reading<'_>, access: &AccessScope, query: &ListQuery) -> TxResult<BoundedCount> {
     let mut count = BoundedCount { n: 0, more: false };
-    let Some(narrowed) = list_filter(reading, realm, query)? else { return Ok(count) };
+    let Some(narrowed) = list_filter(reading, access, query)? else { return Ok(count) };
     // The order by id needs no sorting.
     let query = &ListQuery { order: ListOrder::Created, ..query.clone() };
     let (mut cursor, mut scanned) = (START, 0);

@@ -7,7 +7,7 @@ use super::damage::RecordKind;
 use super::path::id_at;
 use crate::api::error::StoreError;
 use crate::api::query::{LocatedMessage, MessagesQuery, PAGE_BYTES, PAGE_MAX};
-use crate::authz::access_filter::AccessFilter;
+use crate::engine::access::access_filter::AccessFilter;
 use crate::engine::codec::message_header::MessageHeader;
 use crate::engine::commit::tx::{MessageLocation, locate};
 use crate::engine::sql::connection::{
@@ -285,10 +285,10 @@ pub(crate) fn by_address(
 
 pub(crate) fn messages(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     query: &MessagesQuery,
 ) -> TxResult<Vec<LocatedMessage>> {
-    let within = &AccessFilter::of(reading.connection, realm)?;
+    let within = &AccessFilter::of(reading.connection, access)?;
     let addresses: Vec<Address> = match query {
         MessagesQuery::Ids(ids) => {
             let mut found = Vec::new();
@@ -298,7 +298,7 @@ pub(crate) fn messages(
             found
         }
         MessagesQuery::Branch { branch, after, limit } => in_branch(reading, within, *branch, *after, *limit)?,
-        MessagesQuery::External(external) => is_from_other_conversation(reading, within, external)?,
+        MessagesQuery::External(external) => by_external_id(reading, within, external)?,
     };
     // A copy of a branch requests the page after the last message until there is none.
     let is_page = matches!(query, MessagesQuery::Branch { .. });
@@ -389,7 +389,7 @@ pub(super) fn visible_location(
 }
 
 /// Finds messages by their id in another program, as many as a page holds of those within.
-fn is_from_other_conversation(reading: &Reading<'_>, within: &AccessFilter, external: &str) -> TxResult<Vec<Address>> {
+fn by_external_id(reading: &Reading<'_>, within: &AccessFilter, external: &str) -> TxResult<Vec<Address>> {
     let hash = crate::engine::codec::source_record::external_hash(reading.key, external);
     let sql = "select key from message where external = $1 and key > $2 order by key limit $3";
     let owner = "select conversation_no from branch where no = $1";

@@ -5,7 +5,7 @@ use super::damage::RecordKind;
 use super::message::{ByteLimit, MessageRow, Order, cut_streams, in_ranges_cut, sound_messages};
 use crate::api::error::StoreError;
 use crate::api::query::{BranchInfo, Direction, MessagePage, MessagePageQuery, PAGE_MAX};
-use crate::authz::access_filter::AccessFilter;
+use crate::engine::access::access_filter::AccessFilter;
 use crate::engine::codec::body_mac;
 use crate::engine::codec::disk_codes::{NameKind, why_of};
 use crate::engine::commit::tx::{MessageLocation, locate};
@@ -298,10 +298,10 @@ pub(crate) fn state(
     id: ConversationId,
     name: &str,
     at: Option<MessageId>,
-    realm: &AccessScope,
+    access: &AccessScope,
 ) -> TxResult<Option<Json>> {
     let (conversation_no, shown) = head_of(reading.connection, id)?;
-    let within = AccessFilter::of(reading.connection, realm)?;
+    let within = AccessFilter::of(reading.connection, access)?;
     let Some(name_no) = reading.caches.interned_text(reading.connection, NameKind::State, name)? else {
         return Ok(None);
     };

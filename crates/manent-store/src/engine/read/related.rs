@@ -4,7 +4,7 @@ use super::Reading;
 use super::message::{place, visible_location};
 use crate::api::error::StoreError;
 use crate::api::query::{LocatedMessagePage, PAGE_BYTES, PAGE_MAX, Related, RelatedQuery};
-use crate::authz::access_filter::AccessFilter;
+use crate::engine::access::access_filter::AccessFilter;
 use crate::engine::commit::tx::locate;
 use crate::engine::sql::connection::{query_all, query_one, query_optional};
 use crate::engine::sql::tx_error::TxResult;
@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 /// Returns a page of the messages that belong together with one, as many as [`PAGE_BYTES`] hold.
 pub(crate) fn related(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     query: &RelatedQuery,
 ) -> TxResult<LocatedMessagePage> {
-    let within = &AccessFilter::of(reading.connection, realm)?;
+    let within = &AccessFilter::of(reading.connection, access)?;
     let mut addresses = match query.related {
         Related::Siblings => siblings(reading, within, query.message)?,
         Related::Thread => thread(reading, within, query.message)?,

@@ -71,9 +71,9 @@ pub(crate) fn check(reading: &mut Reading<'_>) -> TxResult<CheckReport> {
 
 struct IndexChecker<'a, 'r> {
     reading: &'a mut Reading<'r>,
-    /// How far the index has come.
+    /// The cursor of the index.
     cursor: FeedCursor,
-    /// How far the store had come.
+    /// The last position of the store when the check began.
     last: Position,
     /// Pending or later changes: these may be missing.
     pending: HashSet<DocKey>,

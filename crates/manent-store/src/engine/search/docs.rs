@@ -8,12 +8,12 @@ use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Address, Fold, Message, MessageStatus};
 use manent_text::{Field, FieldText, RESERVED};
 
-/// Stands in every row of a conversation, so that one can be searched alone.
+/// Returns the token that is in every row of a conversation, so that one conversation can be searched alone.
 pub(crate) fn owner_token(conversation_no: i64) -> String {
     format!("{RESERVED}in{conversation_no}")
 }
 
-/// Stands in the rows of a message that has several, because one cannot hold all of its words.
+/// The token in the rows of a message that has several, because one row cannot hold all of its words.
 pub(crate) const SPLIT: &str = "\u{E000}split";
 
 /// Reads a message that can be searched; none if it is gone or erased.

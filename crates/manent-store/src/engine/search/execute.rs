@@ -13,7 +13,7 @@ use crate::api::query::BoundedCount;
 use crate::api::search::{
     CountMode, Grouping, HITS_MAX, Hit, RANKED_MAX, Search, SearchCursor, SearchOrder, SearchPage,
 };
-use crate::authz::access_filter::{AccessFilter, of_projects};
+use crate::engine::access::access_filter::{AccessFilter, of_projects};
 use crate::engine::sql::connection::{DbResult, Row, query_all};
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, Address, BranchNo, ConversationId, Head, Timestamp, path};
@@ -47,9 +47,9 @@ struct SearchExecution<'a, 'r> {
     timed_out: bool,
 }
 
-pub(crate) fn run(reading: &mut Reading<'_>, realm: &AccessScope, search: &Search) -> TxResult<SearchPage> {
+pub(crate) fn run(reading: &mut Reading<'_>, access: &AccessScope, search: &Search) -> TxResult<SearchPage> {
     let started = Instant::now();
-    let within = Rc::new(AccessFilter::of(reading.connection, realm)?);
+    let within = Rc::new(AccessFilter::of(reading.connection, access)?);
     // Half of the time is reserved for the indexed part.
     let tail = Rc::new(read(reading, started + search.timeout / 2)?);
     let reach = tail.coverage;

@@ -64,9 +64,9 @@ impl FeedCursor {
 /// Additions and changes after a cursor.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
-    /// Where to go on.
+    /// The cursor after these changes.
     pub cursor: FeedCursor,
-    /// Runs of messages that came.
+    /// Ranges of added messages.
     pub messages: Vec<Range>,
     /// Conversations whose name or tags may have changed.
     pub conversations: BTreeSet<i64>,
@@ -77,7 +77,7 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// How many messages came.
+    /// The number of added messages.
     pub(crate) fn len(&self) -> usize {
         self.messages.iter().map(Range::len).sum()
     }

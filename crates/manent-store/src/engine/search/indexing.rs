@@ -4,8 +4,8 @@ use crate::api::error::{Result, StoreError};
 use crate::api::search::IndexStatus;
 use crate::api::transaction::Position;
 use crate::runtime::scheduler::{Reschedule, Waker};
+use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -37,8 +37,8 @@ pub(crate) struct IndexingMonitor {
 
 impl Default for IndexingMonitor {
     fn default() -> Self {
-        let told = watch::Sender::new(IndexStatus::default());
-        Self { state: Mutex::default(), changed: Condvar::new(), waker: None, status: told }
+        let status = watch::Sender::new(IndexStatus::default());
+        Self { state: Mutex::default(), changed: Condvar::new(), waker: None, status }
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum IndexRound {
         position: Position,
         /// How many wait.
         waiting: i64,
-        /// It comes little by little, so it is better gathered.
+        /// Changes arrive a few at a time: the next round waits, so that it has more of them.
         rest: bool,
     },
     /// Everything up to here is indexed.
@@ -58,39 +58,37 @@ pub(crate) enum IndexRound {
 }
 
 impl IndexingMonitor {
-    /// One whose thread does not wait here but comes when it is called, for one [`Indexing::turn`].
-    pub(crate) fn with_waker(bell: Waker) -> Self {
-        Self { waker: Some(bell), ..Self::default() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, IndexingState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Creates a monitor whose thread does not wait here but is woken for one [`IndexingMonitor::next_round`].
+    pub(crate) fn with_waker(waker: Waker) -> Self {
+        Self { waker: Some(waker), ..Self::default() }
     }
 
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.changed.notify_all();
     }
 
     /// Requests a rebuild of the index.
     pub(crate) fn request_rebuild(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         (state.rebuild_requested, state.has_caught_up) = (true, false);
         state.known = IndexStatus::default();
         self.status.send_replace(state.known);
         drop(state);
         match &self.waker {
-            Some(bell) => bell(),
-            None => self.changed.notify_all(),
+            Some(waker) => waker(),
+            None => {
+                self.changed.notify_all();
+            }
         }
     }
 
     /// Says whether it has caught up since it began.
     pub(crate) fn has_caught_up(&self) -> bool {
-        self.lock().has_caught_up
+        self.state.lock().has_caught_up
     }
 
-    /// Returns a watch on how far it has come.
+    /// Returns a watch on the indexed position.
     pub(crate) fn subscribe(&self) -> watch::Receiver<IndexStatus> {
         self.status.subscribe()
     }
@@ -98,7 +96,7 @@ impl IndexingMonitor {
     /// Says whether writers should be throttled because the index is too far behind. An index with errors throttles no
     /// writer.
     pub(crate) fn is_far_behind(&self, position: Position, ahead_max: Position) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         // Pending documents come from an import, or are old: they are indexed later, and no caller waits for them.
         let behind = position - state.known.position;
         state.has_caught_up && !state.known.is_failing && !state.closed && behind > ahead_max
@@ -106,25 +104,25 @@ impl IndexingMonitor {
 
     /// Runs one round and records its result: says when the next is due. A round that could not begin does not count.
     pub(crate) fn next_round(&self, round: impl FnOnce(bool) -> Result<Option<IndexRound>>) -> Reschedule {
-        let state = self.lock();
+        let state = self.state.lock();
         if state.closed {
             return Reschedule::WhenWoken;
         }
-        let anew = state.rebuild_requested;
+        let rebuild = state.rebuild_requested;
         drop(state);
         // A damaged row must not end the thread: others wait for it.
-        let outcome = catch_unwind(AssertUnwindSafe(|| round(anew))).unwrap_or(Err(StoreError::Closed));
-        let mut state = self.lock();
+        let outcome = catch_unwind(AssertUnwindSafe(|| round(rebuild))).unwrap_or(Err(StoreError::Closed));
+        let mut state = self.state.lock();
         let again = match outcome {
-            // It was kept away; it comes again when others are done.
+            // No reader could be used: reads are paused, or the store is closing.
             Ok(None) => return Reschedule::After(DEBOUNCE),
             Ok(Some(round)) => {
-                state.rebuild_requested &= !anew;
+                state.rebuild_requested &= !rebuild;
                 let (position, waiting, idle) = match round {
                     IndexRound::More { position, waiting, .. } => (position, waiting, false),
                     IndexRound::Idle(position) => (position, 0, !state.rebuild_requested),
                 };
-                // One that was emptied is being made again.
+                // An emptied index is being rebuilt.
                 state.has_caught_up &= position >= state.known.position;
                 state.known = IndexStatus { position, waiting, idle, is_failing: false };
                 state.has_caught_up |= idle;
@@ -141,7 +139,7 @@ impl IndexingMonitor {
                 Reschedule::After(RETRY_DELAY)
             }
         };
-        self.status.send_if_modified(|told| std::mem::replace(told, state.known) != state.known);
+        self.status.send_if_modified(|status| std::mem::replace(status, state.known) != state.known);
         again
     }
 
@@ -153,11 +151,11 @@ impl IndexingMonitor {
                 Reschedule::After(wait) => wait,
                 Reschedule::WhenWoken | Reschedule::Never => DEBOUNCE,
             };
-            let state = self.lock();
+            let mut state = self.state.lock();
             if state.closed {
                 return;
             }
-            drop(self.changed.wait_timeout(state, wait));
+            self.changed.wait_for(&mut state, wait);
         }
     }
 }

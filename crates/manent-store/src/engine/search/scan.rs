@@ -285,7 +285,7 @@ for_each_slot! {
          limit $4";
 }
 
-/// A table of words whose numbers grow with the times of its rows, but for a little.
+/// A table of words whose row numbers grow with time, up to the slack.
 pub(crate) struct SegmentScan {
     slot: i64,
     /// The last row that was not evaluated.
@@ -318,7 +318,7 @@ impl SegmentScan {
     fn confirm_order(&mut self, index: &rusqlite::Connection, condition: Option<&str>) -> DbResult<()> {
         let is_sure = |run: &Self| match run.waiting.front() {
             _ if run.last < 1 => true,
-            // Without slack the rows come in their order.
+            // Without slack the rows are in order.
             Some(_) if run.max_lateness == 0 => true,
             Some(entry) => entry.at > run.reached.saturating_add(run.max_lateness),
             None => false,

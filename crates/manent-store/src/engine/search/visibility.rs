@@ -3,7 +3,7 @@
 use super::super::read::Reading;
 use super::super::read::conversation::{self, Searched};
 use crate::api::search::Include;
-use crate::authz::access_filter::{AccessFilter, within};
+use crate::engine::access::access_filter::{AccessFilter, within};
 use crate::engine::sql::connection::{query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{Address, BranchId, Conversation, ConversationStatus, Head, Range, path};
@@ -174,7 +174,7 @@ impl ConversationResolver {
     }
 }
 
-/// Conversations within whose branches left, at any remove, from the branch of a message, or took it as a piece.
+/// Conversations within whose branches left, directly or through others, from the branch of a message, or took it as a piece.
 fn users_of_message(reading: &Reading<'_>, within: &AccessFilter, address: Address) -> TxResult<Vec<i64>> {
     let sql = concat!(
         "with recursive taker(no, conversation_no) as (

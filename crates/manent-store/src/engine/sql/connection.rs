@@ -36,7 +36,7 @@ pub(crate) enum EngineError {
     RoleBypassesRls,
     /// A commit is in flight; no query can run before its outcome is known.
     TransactionUnderWay,
-    /// The index cannot remove what is to be destroyed.
+    /// The index cannot remove the rows of a deletion.
     Index,
     /// The system gives us nothing to wait with: too many open files, no memory.
     System(std::io::Error),
@@ -139,7 +139,7 @@ fn bind(statement: &mut rusqlite::Statement<'_>, parameters: impl Parameters) ->
     })
 }
 
-/// Begins to read: everything until [`end_reading`] is of one moment.
+/// Begins a read transaction: everything until [`end_reading`] is one snapshot.
 pub(crate) fn begin_reading(connection: Connection<'_>) -> DbResult<()> {
     match connection {
         Connection::Sqlite(_) => execute(connection, "begin", ()).map(drop),

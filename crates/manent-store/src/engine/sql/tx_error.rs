@@ -5,7 +5,7 @@ use crate::engine::sql::connection::EngineError;
 
 #[derive(Debug)]
 pub(crate) enum TxError {
-    /// The request was refused; the caller is told why.
+    /// The request was refused, with the reason for the caller.
     Rejected(StoreError),
     /// The engine failed; the whole batch is affected.
     Database(EngineError),
@@ -42,7 +42,7 @@ impl From<Conflict> for TxError {
 }
 
 impl TxError {
-    /// Says it to a reader, for whom nothing is at stake.
+    /// Converts the error of a read, whose outcome is never unknown.
     pub(crate) fn into_store_error(self, doing: &'static str) -> StoreError {
         match self {
             Self::Rejected(error) => error,

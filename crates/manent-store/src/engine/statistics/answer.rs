@@ -8,23 +8,23 @@ use super::changes::{Change, Changes};
 use super::path::{self, Until};
 use crate::api::error::StoreError;
 use crate::api::query::StatsQuery;
-use crate::authz::access_filter::{AccessFilter, project_no, require_visible};
+use crate::engine::access::access_filter::{AccessFilter, project_no, require_visible};
 use crate::engine::codec::disk_codes::NameKind;
 use crate::engine::sql::connection::{Connection, query_optional};
 use crate::engine::sql::tx_error::{TxError, TxResult};
 use manent_model::{AccessScope, ConversationId, Stats};
 
 /// Counts from the sums. Returns none where they cannot answer: there is no index, it is far behind, or the query or
-/// the realm selects conversations that have no totals of their own. The caller then counts conversation by
+/// the access scope selects conversations that have no totals of their own. The caller then counts conversation by
 /// conversation.
-pub(crate) fn answer(reading: &mut Reading<'_>, realm: &AccessScope, query: &StatsQuery) -> TxResult<Option<Stats>> {
+pub(crate) fn answer(reading: &mut Reading<'_>, access: &AccessScope, query: &StatsQuery) -> TxResult<Option<Stats>> {
     let Some(sums) = sums(reading)? else { return Ok(None) };
     if let Some(id) = query.conversation {
         let mut stats = Stats::default();
-        add_one(reading, Some(&sums), realm, id, query, &mut stats)?;
+        add_one(reading, Some(&sums), access, id, query, &mut stats)?;
         return Ok(Some(stats));
     }
-    let Some(scopes) = scopes(reading, realm, query)? else { return Ok(None) };
+    let Some(scopes) = scopes(reading, access, query)? else { return Ok(None) };
     several(reading, &sums, &scopes, query).map(Some)
 }
 
@@ -32,14 +32,14 @@ pub(crate) fn answer(reading: &mut Reading<'_>, realm: &AccessScope, query: &Sta
 /// the query names it.
 pub(crate) fn add_conversations(
     reading: &mut Reading<'_>,
-    realm: &AccessScope,
+    access: &AccessScope,
     ids: &[ConversationId],
     query: &StatsQuery,
     stats: &mut Stats,
 ) -> TxResult<()> {
     let sums = sums(reading)?;
     for id in ids {
-        match add_one(reading, sums.as_ref(), realm, *id, query, stats) {
+        match add_one(reading, sums.as_ref(), access, *id, query, stats) {
             Err(TxError::Rejected(StoreError::NotFound { .. })) if query.conversation.is_none() => {}
             outcome => outcome?,
         }
@@ -75,13 +75,13 @@ pub(super) fn cursor(index: Connection<'_>) -> TxResult<FeedCursor> {
 }
 
 /// The disjoint scopes whose totals make up the answer; none if no scopes do.
-fn scopes(reading: &mut Reading<'_>, realm: &AccessScope, query: &StatsQuery) -> TxResult<Option<Vec<Scope>>> {
-    if realm.user.is_some() || (query.tag.is_some() && (query.project.is_some() || realm.projects.is_some())) {
+fn scopes(reading: &mut Reading<'_>, access: &AccessScope, query: &StatsQuery) -> TxResult<Option<Vec<Scope>>> {
+    if access.user.is_some() || (query.tag.is_some() && (query.project.is_some() || access.projects.is_some())) {
         return Ok(None);
     }
     let connection = reading.connection;
     if let Some(project) = query.project {
-        let within = AccessFilter::of(connection, realm)?;
+        let within = AccessFilter::of(connection, access)?;
         return match project_no(connection, project)? {
             Some(no) if within.has_project(connection, no)? => Ok(Some(vec![Scope::Project(no)])),
             _ => Err(StoreError::not_found("project", project).into()),
@@ -91,7 +91,7 @@ fn scopes(reading: &mut Reading<'_>, realm: &AccessScope, query: &StatsQuery) ->
         let no = reading.caches.interned_text(connection, NameKind::Tag, tag)?;
         return Ok(Some(no.map(Scope::Tag).into_iter().collect()));
     }
-    let Some(projects) = &realm.projects else { return Ok(Some(vec![Scope::Store])) };
+    let Some(projects) = &access.projects else { return Ok(Some(vec![Scope::Store])) };
     let mut scopes = Vec::new();
     for project in projects {
         scopes.extend(project_no(connection, *project)?.map(Scope::Project));
@@ -104,12 +104,12 @@ fn scopes(reading: &mut Reading<'_>, realm: &AccessScope, query: &StatsQuery) ->
 fn add_one(
     reading: &mut Reading<'_>,
     sums: Option<&Sums<'_>>,
-    realm: &AccessScope,
+    access: &AccessScope,
     id: ConversationId,
     query: &StatsQuery,
     stats: &mut Stats,
 ) -> TxResult<()> {
-    require_visible(reading.connection, realm, id)?;
+    require_visible(reading.connection, access, id)?;
     let (no, head) = head_of(reading.connection, id)?;
     let cells = match sums {
         Some((index, changes)) => {

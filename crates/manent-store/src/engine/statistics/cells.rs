@@ -149,7 +149,7 @@ pub(super) fn set_scopes(index: Connection<'_>, conversation_no: i64, scopes: &[
 /// Counts the conversations of a scope that have a message in a range of days.
 pub(super) fn count_active(index: Connection<'_>, scope: Scope, days: &std::ops::Range<i64>) -> DbResult<i64> {
     let (kind, no) = scope.code();
-    // Without a first day of the range, NEVER is before it all the same.
+    // Without a first day of the range, NEVER is still before it.
     let start = days.start.max(NEVER + 1);
     let sql = "select cast(coalesce(sum(conversations), 0) as bigint)
          from stat_active

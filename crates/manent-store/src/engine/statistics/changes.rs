@@ -25,7 +25,7 @@ pub(crate) enum Change {
 pub(crate) struct Changes(pub BTreeMap<i64, Change>);
 
 impl Changes {
-    /// Takes in a row of the journal.
+    /// Adds a row of the journal.
     pub(crate) fn add(&mut self, kind: Kind, conversation_no: Option<i64>) {
         use Kind::*;
         let change = match kind {

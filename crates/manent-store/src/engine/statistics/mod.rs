@@ -4,7 +4,7 @@
 //! those cells for the store, each project and each tag. It follows the journal, so a commit pays nothing. A reader
 //! takes the totals and corrects them by the conversations that changed since the index last read the journal, so its
 //! answer is exact. In reading order: [`cells`] (the tables), [`changes`] (which conversations changed), [`path`]
-//! (counting a path or its tail), [`update`] (keeping the sums), [`answer`] (reading them), [`check`] (comparing them
+//! (counting a path or its tail), [`mod@update`] (keeping the sums), [`mod@answer`] (reading them), [`check`] (comparing them
 //! with the messages).
 
 mod answer;

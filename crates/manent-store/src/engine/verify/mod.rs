@@ -7,10 +7,10 @@
 mod journal;
 mod rows;
 
+use super::access::access_filter::EVERYTHING;
 use super::apply::library::blob_digest;
 use super::read::{Reading, annotations, conversation, library};
 use super::statistics;
-use super::store::EVERYTHING;
 use crate::api::error::{Result, StoreError};
 use crate::api::maintenance::{VerifyProblem, VerifyReport};
 use crate::api::query::{
@@ -83,7 +83,7 @@ impl Verifier<'_> {
 
     /// Runs a check; damage that keeps it from running is a problem like any other.
     ///
-    /// Everything that one check sees is of one moment, so that a commit in between is not taken for damage.
+    /// A check reads one snapshot, so that a commit in between is not taken for damage.
     fn check(&mut self, what: &str, check: impl FnOnce(&mut Self) -> TxResult<()>) {
         let outcome = begin_reading(self.connection).map_err(TxError::from).and_then(|()| check(self));
         end_reading(self.connection);

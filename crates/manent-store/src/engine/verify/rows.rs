@@ -24,7 +24,7 @@ pub(super) struct ExpectedFlags {
 }
 
 impl ExpectedFlags {
-    /// Takes in the images of the next journal row. An image is of the time before a change, so the flag is the other
+    /// Applies the images of the next journal row. An image is of the time before a change, so the flag is the other
     /// one now; before `is_covered` images were also written for flags that did not change.
     pub(super) fn replay(&mut self, before: Option<&[u8]>, is_covered: bool) {
         if before.is_some_and(before_image::is_erased) {
@@ -35,7 +35,7 @@ impl ExpectedFlags {
         }
     }
 
-    /// Takes in the images of the journal row before.
+    /// Applies the images of the previous journal row.
     pub(super) fn replay_backwards(&mut self, before: Option<&[u8]>, is_covered: bool) {
         self.is_scrubbed |= before.is_some_and(before_image::is_erased);
         let is_known = is_covered && !self.is_scrubbed;
@@ -77,7 +77,7 @@ impl Verifier<'_> {
                     match found.get(key) {
                         None => self.workspace_problem(format!("{name} {key} is missing")),
                         Some(found) if withdrawn.is_some_and(|withdrawn| withdrawn != *found) => {
-                            self.workspace_problem(format!("{name} {key} was removed or brought back"));
+                            self.workspace_problem(format!("{name} {key} was removed or restored"));
                         }
                         Some(_) => {}
                     }

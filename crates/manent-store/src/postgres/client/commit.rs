@@ -17,7 +17,7 @@ pub(in crate::postgres) enum CommitFailure {
 }
 
 impl Client {
-    /// Sends the batched statements and the commit. Until [`Self::landed`] no rows can be requested; statements can
+    /// Sends the batched statements and the commit. Until [`Self::await_result`] no rows can be requested; statements can
     /// only be sent.
     pub(in crate::postgres) fn send_commit(&self) -> DbResult<SentCommit> {
         let numbers = self.numbers();
@@ -46,7 +46,7 @@ impl Client {
         self.under_way.set(under_way.saturating_sub(1));
         match outcome {
             Ok((Ok(()), Ok(()))) => Ok(()),
-            // A server that ends a statement before the commit does not come to the commit.
+            // A server that fails a statement before the commit does not run the commit.
             Ok((Err(error), _)) if error.code().is_some() => Err((error.into(), CommitFailure::RolledBack)),
             // Others were first, or a rule does not hold; any other error may come behind the commit.
             Ok((_, Err(error))) if error.code().is_some_and(|code| ["40", "23"].contains(&&code.code()[..2])) => {

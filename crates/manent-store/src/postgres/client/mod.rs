@@ -32,7 +32,7 @@ pub(crate) struct Client {
     runtime: Runtime,
     client: Arc<tokio_postgres::Client>,
     tenant: i64,
-    /// How long an answer may take; for ever without one.
+    /// The timeout of an answer; none: unlimited.
     statement_timeout: Option<Duration>,
     /// It did not answer in time; the outcome of what was sent is unknown.
     silent: Cell<bool>,
@@ -52,7 +52,7 @@ pub(crate) struct Client {
     under_way: Cell<usize>,
 }
 
-/// A statement, and its parameters each time it is to be run, with the tenant behind them.
+/// A statement, and the parameters of each run, followed by the tenant.
 struct StatementBatch {
     sql: String,
     rows: Vec<Vec<BoundValue>>,
@@ -105,7 +105,7 @@ impl Client {
     pub(crate) fn run(&self, sql: &str) -> DbResult<()> {
         self.send_batch()?;
         self.wait(async {
-            let (settled, outcome) = self.is_behind_writes(self.client.batch_execute(sql)).await;
+            let (settled, outcome) = self.after_writes(self.client.batch_execute(sql)).await;
             settled.and(outcome)
         })
     }
@@ -116,13 +116,13 @@ impl Client {
         self.as_tenant()
     }
 
-    /// Begins a transaction that sees one moment and changes nothing.
+    /// Begins a read-only transaction with one snapshot.
     pub(crate) fn begin_reading(&self) -> DbResult<()> {
         self.send_plain("begin isolation level repeatable read read only")?;
         self.as_tenant()
     }
 
-    /// Ends the read transaction; the server is told now, without waiting for its answer.
+    /// Ends the read transaction; sent now, without waiting for the answer.
     pub(crate) fn end_reading(&self) {
         self.clear_prefetched();
         self.sent.borrow_mut().clear();
@@ -169,7 +169,7 @@ impl Client {
         let bound = references(&bound);
         self.wait(async {
             let rows = self.client.query(&statement, &bound[..statement.params().len()]);
-            let (settled, rows) = self.is_behind_writes(rows).await;
+            let (settled, rows) = self.after_writes(rows).await;
             settled.and(rows)
         })
     }

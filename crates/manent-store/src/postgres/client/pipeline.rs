@@ -55,7 +55,7 @@ impl Client {
         self.send_batch()?;
         let changed = self.wait(async {
             let changed = self.client.execute(&statement, &bound[..statement.params().len()]);
-            let (settled, changed) = self.is_behind_writes(changed).await;
+            let (settled, changed) = self.after_writes(changed).await;
             settled.and(changed)
         })?;
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
@@ -162,7 +162,7 @@ impl Client {
     }
 
     /// Sends a request after the statements in flight, and returns the results of both.
-    pub(super) async fn is_behind_writes<T>(
+    pub(super) async fn after_writes<T>(
         &self,
         work: impl Future<Output = Result<T, Error>>,
     ) -> (Result<(), Error>, Result<T, Error>) {

@@ -1,8 +1,8 @@
 //! Full-text index of a store in an LSM-style layout: a second file of FTS5 segments, with rows ordered by time.
 //!
 //! It contains nothing that cannot be rebuilt. An index that does not match is deleted and rebuilt; a power cut may
-//! lose its last rows together with the cursor. In reading order: the file (here), the segments ([`runs`]), the pending
-//! documents ([`lots`]).
+//! lose its last rows together with the cursor. In reading order: the file (here), the segments ([`segments`]), the pending
+//! documents ([`pending`]).
 
 mod pending;
 mod segments;
@@ -27,7 +27,7 @@ use std::time::SystemTime;
 /// The layout of the file; one of another is thrown away.
 const LAYOUT: i64 = 4;
 
-/// Stands for all that was in the index.
+/// The key that means every document of the index.
 const EVERYTHING: DocKey = DocKey(i64::MIN);
 
 /// Maximum number of WAL pages while there is much to index.
@@ -35,7 +35,7 @@ const WAL_MAX: i64 = 1_000;
 
 for_each_slot! {
     WORDS = include_str!("words.sql");
-    /// Every token of every row, straight from where they lie.
+    /// Every token of every row, straight from the segments.
     SPOKEN = "create virtual table temp.spokenSLOT using fts5vocab('main', 'wordSLOT', 'instance')";
 }
 
@@ -44,10 +44,10 @@ pub(super) fn path(options: &SqliteOptions) -> PathBuf {
     options.sibling_path("-search")
 }
 
-/// Tells a file from another one that took its place; a number alone is given again.
+/// Identity of an index file: detects that another file replaced it. An inode number alone may be reused.
 pub(super) type Identity = Option<(u64, u64, Option<SystemTime>)>;
 
-/// Tells which file is there now.
+/// Returns the identity of the current file.
 pub(super) fn identity(options: &SqliteOptions) -> Identity {
     let file = std::fs::metadata(path(options)).ok()?;
     let made = file.created().ok();
@@ -162,7 +162,7 @@ impl Index {
         }
     }
 
-    /// How far it has come; none if it was filled by other rules.
+    /// Returns its cursor; none if it was filled by other rules.
     pub(super) fn cursor(&self) -> DbResult<Option<FeedCursor>> {
         let sql = "select value from search_cursor where name = $1";
         let found: Option<Vec<u8>> = query_optional(&self.connection, sql, [CURSOR], |row| row.get(0))?;

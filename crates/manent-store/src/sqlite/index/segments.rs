@@ -12,7 +12,7 @@ use crate::engine::search::{Doc, DocKey, Entry};
 use crate::engine::sql::connection::{DbResult, EngineError, Row, execute, query_all, query_one, query_optional};
 use std::collections::HashSet;
 
-/// A row that is older than the newest one by more than this does not go on a run.
+/// A row that is older than the newest one by more than this is not added to a segment.
 const LATENESS_MAX: i64 = 10_000_000;
 
 /// The slack of a run that is not sorted.
@@ -121,7 +121,7 @@ fn chosen(runs: &[Segment]) -> Vec<Segment> {
 pub(in crate::sqlite) enum CompactionStep {
     /// Nothing is being made, and nothing waits.
     Nothing,
-    /// These come next, in their order; `again` says that they are in other runs already.
+    /// The entries to write next, in order; `again`: they are in other segments already.
     Next { entries: Vec<Entry>, again: bool },
 }
 
@@ -288,7 +288,7 @@ impl Index {
         Ok(!self.is_compacting()? && !chosen(&self.segments()?).is_empty())
     }
 
-    /// Begins to put runs together: their rows are listed, and come again as one run in the order of their times.
+    /// Begins a compaction: the rows of some segments are listed, and written again as one segment ordered by time.
     pub(in crate::sqlite) fn gather(&self) -> DbResult<()> {
         let mut runs = self.segments()?;
         let chosen = chosen(&runs);

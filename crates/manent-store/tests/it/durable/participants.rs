@@ -13,8 +13,9 @@ const NAMES: [&str; 4] = ["ann", "bob", "cleo\0\u{1}", "erased"];
 
 /// The conversations that a user can see, in order.
 pub(super) async fn reached(store: &Arc<dyn Store>, name: &str) -> Vec<ConversationId> {
-    let realm = AccessScope { user: Some(name.to_owned()), projects: None };
-    store.clone().restricted_to(realm).conversation_ids(None, 1_000).await.expect("readable")
+    let access = AccessScope { user: Some(name.to_owned()), projects: None };
+    let key = Permissions { id: name.to_owned(), scopes: KeyScopes::default(), access, actor: None };
+    store.clone().authorized(key).conversation_ids(None, 1_000).await.expect("readable")
 }
 
 /// Creates conversations of several users, changes their members, undoes some and destroys some; returns what each user

@@ -4,9 +4,9 @@ use crate::error::Result;
 use crate::transfer::import::conversation_import::ConversationImport;
 use manent_formats::MessageIndex;
 use manent_store::Committed;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 
 /// So many may be under way; each holds a MiB or two at most.
@@ -26,7 +26,7 @@ pub(crate) struct PendingCommit<'a> {
 impl PendingCommit<'_> {
     /// Waits for the answer.
     pub(crate) async fn result(self) -> (ConversationImport, Option<MessageIndex>, Result<Committed>) {
-        let sent = self.sent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let sent = self.sent.into_inner();
         (self.import, self.head, sent.await)
     }
 }

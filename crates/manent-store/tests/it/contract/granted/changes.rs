@@ -255,8 +255,8 @@ async fn named_outside(whole: &Whole, realm: fn(ProjectId) -> AccessScope) {
     let mut own = Things::of(whole, "ann", own_project).await;
     let before = *whole.watch_position().borrow();
     for (what, naming) in NAMING {
-        let outside = other.refusal(what, try_commit(&store, naming(&own, &other)).await);
-        let unknown = never.refusal(what, try_commit(&store, naming(&own, &never)).await);
+        let outside = other.refusal(what, try_commit(&*store, naming(&own, &other)).await);
+        let unknown = never.refusal(what, try_commit(&*store, naming(&own, &never)).await);
         // What is made anew has other ids of its own; none of these is told.
         assert_eq!(outside, unknown, "{what}");
         assert!(outside.starts_with("not_found") || *what == "undo", "{what}: {outside}");
@@ -274,7 +274,7 @@ async fn named_outside(whole: &Whole, realm: fn(ProjectId) -> AccessScope) {
     assert_eq!(*whole.watch_position().borrow(), before, "nothing came of any of it");
     for (what, naming) in NAMING {
         own = Things::of(whole, "ann", own_project).await;
-        let outcome = try_commit(&store, naming(&own, &own)).await;
+        let outcome = try_commit(&*store, naming(&own, &own)).await;
         assert!(outcome.is_ok(), "{what} of one's own: {outcome:?}");
     }
     sound(&**whole).await;
@@ -349,5 +349,5 @@ pub async fn what_a_transaction_makes_may_be_named_behind_it(whole: &Whole) {
     ];
     let made = Transaction { changes, ..Transaction::of(at(1), append(conversation, Vec::new())) };
     store.commit(made).await.expect("all of it is one's own");
-    assert_eq!(texts(&store, conversation).await, ["the first word", "the second word", "said"]);
+    assert_eq!(texts(&*store, conversation).await, ["the first word", "the second word", "said"]);
 }

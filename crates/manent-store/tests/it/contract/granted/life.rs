@@ -7,7 +7,7 @@ async fn reaches(whole: &Whole, name: &str, conversation: ConversationId) -> boo
     let seen = store.conversation(ConversationRef::Id(conversation)).await.expect("readable").is_some();
     let listed = store.conversations(ListQuery::default()).await.expect("readable").conversations;
     assert_eq!(listed.iter().any(|one| one.id == conversation), seen, "{name}");
-    let written = try_commit(&store, append(conversation, vec![message("user", name)])).await;
+    let written = try_commit(&*store, append(conversation, vec![message("user", name)])).await;
     assert_eq!(written.is_ok(), seen, "{name}: {written:?}");
     seen
 }
@@ -20,13 +20,13 @@ pub async fn a_membership_counts_from_the_moment_it_is_given_to_that_it_is_taken
     assert_eq!(of().await, (true, true));
     // A member may leave, and is then no member.
     let bob = granted(whole, user("bob"));
-    set_members(&bob, conversation, &["cleo"]).await;
+    set_members(&*bob, conversation, &["cleo"]).await;
     assert_eq!(of().await, (true, false));
-    refused(&bob, Change::EditConversation { id: conversation, patch: ConversationPatch::default() }, "not_found")
+    refused(&*bob, Change::EditConversation { id: conversation, patch: ConversationPatch::default() }, "not_found")
         .await;
     let last = journal(&**whole, 0, 1_000).await;
     let edited = last.iter().rev().find(|entry| entry.kind == JournalKind::ConversationEdited).expect("an edit").first;
-    refused(&bob, Change::Undo { position: edited }, "cannot_undo").await;
+    refused(&*bob, Change::Undo { position: edited }, "cannot_undo").await;
     set_members(&**whole, conversation, &["bob"]).await;
     undo(&**whole, UndoScope::Conversation(conversation)).await;
     assert_eq!(of().await, (true, false), "what was taken back is as it was");
@@ -83,8 +83,8 @@ pub async fn what_is_destroyed_is_reached_by_nobody(whole: &Whole) {
     let ann = granted(whole, user("ann"));
     for conversation in [purged, erased] {
         assert!(!reaches(whole, "ann", conversation).await && !reaches(whole, "bob", conversation).await);
-        refused(&ann, Change::Purge { conversation }, "not_found").await;
-        refused(&ann, Change::Erase { target: EraseTarget::Conversation(conversation) }, "not_found").await;
+        refused(&*ann, Change::Purge { conversation }, "not_found").await;
+        refused(&*ann, Change::Erase { target: EraseTarget::Conversation(conversation) }, "not_found").await;
     }
     let found = ann.messages(MessagesQuery::Ids(messages)).await.expect("readable");
     assert_eq!(found, [], "what a fork has kept is not handed out as a message of its own");
@@ -99,17 +99,17 @@ pub async fn a_large_conversation_of_ones_own_is_destroyed_in_one_go(whole: &Who
         let conversation = talk(whole, "ann", &[], None).await;
         let texts: Vec<String> = (0..1_200).map(|n| format!("message {n}")).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        say(&ann, conversation, &texts).await;
+        say(&*ann, conversation, &texts).await;
         let change = match is_erased {
             true => Change::Erase { target: EraseTarget::Conversation(conversation) },
             false => {
-                refused(&ann, Change::Purge { conversation }, "not_trashed").await;
+                refused(&*ann, Change::Purge { conversation }, "not_trashed").await;
                 let status = Some(ConversationStatus::Trashed);
-                patch(&ann, conversation, ConversationPatch { status, ..Default::default() }).await;
+                patch(&*ann, conversation, ConversationPatch { status, ..Default::default() }).await;
                 Change::Purge { conversation }
             }
         };
-        let committed = commit(&ann, change).await;
+        let committed = commit(&*ann, change).await;
         match committed.results.as_slice() {
             [ChangeResult::Purged(true)] if !is_erased => {}
             [ChangeResult::Erased(receipt)] if is_erased => {
@@ -122,7 +122,7 @@ pub async fn a_large_conversation_of_ones_own_is_destroyed_in_one_go(whole: &Who
     }
     let unknown = id(ConversationId::new);
     for conversation in [outside, unknown] {
-        let error = try_commit(&ann, Change::Purge { conversation }).await.expect_err("outside");
+        let error = try_commit(&*ann, Change::Purge { conversation }).await.expect_err("outside");
         assert_eq!(error.to_string(), format!("no conversation {conversation}"));
     }
     sound(&**whole).await;

@@ -71,7 +71,7 @@ pub async fn a_list_is_the_part_of_the_whole_list_that_is_within(whole: &Whole) 
                         };
                         let mut expected = listed(&**whole, query.clone()).await;
                         expected.retain(holds);
-                        assert_eq!(listed(&store, query.clone()).await, expected, "{realm:?} {query:?}");
+                        assert_eq!(listed(&*store, query.clone()).await, expected, "{realm:?} {query:?}");
                         let count = store.count_conversations(query).await.expect("countable");
                         assert_eq!(count, BoundedCount { n: expected.len() as u32, more: false });
                     }

@@ -34,12 +34,12 @@ pub fn projects(ids: &[ProjectId]) -> AccessScope {
 
 /// A grant that may do everything within a realm.
 pub fn grant(id: &str, realm: AccessScope) -> Permissions {
-    Permissions { id: id.to_owned(), scopes: [KeyScope::Admin].into_iter().collect(), realm, actor: None }
+    Permissions { id: id.to_owned(), scopes: [KeyScope::Admin].into_iter().collect(), access: realm, actor: None }
 }
 
 /// The store as a grant has it.
-pub fn granted(whole: &Whole, realm: AccessScope) -> AuthorizedStore {
-    AuthorizedStore::new(whole.clone(), grant("key", realm))
+pub fn granted(whole: &Whole, realm: AccessScope) -> Arc<dyn Store> {
+    whole.clone().authorized(grant("key", realm))
 }
 
 pub async fn project(whole: &Whole, name: &str) -> ProjectId {

@@ -133,7 +133,7 @@ async fn compare(whole: &Whole, all: &[Conversation], realm: &AccessScope) {
     let mut expected = journal(&**whole, 0, 1_000).await;
     expected.retain(|entry| entry.conversation.is_some_and(|id| ids.contains(&id)));
     let mut rows = match realm.is_limited() {
-        true => journal(&store, 0, 1_000).await,
+        true => journal(&*store, 0, 1_000).await,
         false => expected.clone(),
     };
     rows.retain(is_seen);

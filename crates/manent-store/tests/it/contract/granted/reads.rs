@@ -36,9 +36,9 @@ pub async fn a_conversation_outside_answers_as_one_that_never_was(whole: &Whole)
     for (realm, within) in world.realms() {
         let store = granted(whole, realm.clone());
         let unknown = id(ConversationId::new);
-        let never = asked(&store, unknown).await;
+        let never = asked(&*store, unknown).await;
         for conversation in world.conversations() {
-            let answers = asked(&store, conversation).await;
+            let answers = asked(&*store, conversation).await;
             match within.contains(&conversation) {
                 true => assert_eq!(answers, asked(&**whole, conversation).await, "{realm:?}"),
                 false => {
@@ -87,10 +87,10 @@ pub async fn messages_outside_are_left_out_or_unknown(whole: &Whole) {
         assert_eq!(outside, never.refusal(what, store.messages(ask(&never)).await), "{what}");
     }
     for which in [Related::Siblings, Related::Thread] {
-        let own = related(&store, which, world.own.first).await.expect("one's own can be read");
+        let own = related(&*store, which, world.own.first).await.expect("one's own can be read");
         assert_eq!(own, related(&**whole, which, world.own.first).await.expect("readable"), "{which:?}");
-        let outside = world.other.refusal("related", related(&store, which, world.other.first).await);
-        assert_eq!(outside, never.refusal("related", related(&store, which, never.first).await), "{which:?}");
+        let outside = world.other.refusal("related", related(&*store, which, world.other.first).await);
+        assert_eq!(outside, never.refusal("related", related(&*store, which, never.first).await), "{which:?}");
         // Nor does a page go on behind what is outside.
         let after = |after| RelatedQuery { message: world.own.first, related: which, after: Some(after) };
         let outside = world.other.refusal("after", store.related(after(world.other.first)).await);
@@ -118,8 +118,8 @@ pub async fn a_thread_stops_where_the_realm_does(whole: &Whole) {
         found.into_iter().map(|placed| placed.message.id).collect::<Vec<_>>()
     };
     assert_eq!(thread(&**whole, mine_id).await, [world.own.first, mine_id, his_id, back]);
-    assert_eq!(thread(&store, mine_id).await, [world.own.first, mine_id]);
-    assert_eq!(thread(&store, back).await, [back]);
+    assert_eq!(thread(&*store, mine_id).await, [world.own.first, mine_id]);
+    assert_eq!(thread(&*store, back).await, [back]);
 }
 
 /// A path may contain messages that another conversation owns; a key that can see the path sees all of it.
@@ -133,7 +133,7 @@ pub async fn a_path_is_whole_for_those_who_reach_it(whole: &Whole) {
     commit(&**whole, open).await;
     commit(&**whole, Change::MoveHead { conversation: fork, to: HeadTarget::End(branch) }).await;
     let store = granted(whole, user("ann"));
-    assert_eq!(texts(&store, fork).await, ["the first word", "the second word", "mine behind his"]);
+    assert_eq!(texts(&*store, fork).await, ["the first word", "the second word", "mine behind his"]);
     // What the path shows can be gone on from, in this conversation alone.
     let after = |message| Change::AppendMessages {
         conversation: fork,
@@ -146,14 +146,14 @@ pub async fn a_path_is_whole_for_those_who_reach_it(whole: &Whole) {
     fn message_after() -> NewMessage {
         message("user", "another way")
     }
-    refused(&store, after(world.other.third), "not_found").await;
-    commit(&store, after(world.other.first)).await;
-    assert_eq!(texts(&store, fork).await, ["the first word", "another way"]);
+    refused(&*store, after(world.other.third), "not_found").await;
+    commit(&*store, after(world.other.first)).await;
+    assert_eq!(texts(&*store, fork).await, ["the first word", "another way"]);
     let note =
         Change::AddNote { id: id(NoteId::new), message: world.other.first, kind: "pin".to_owned(), value: json("1") };
-    refused(&store, note, "not_found").await;
+    refused(&*store, note, "not_found").await;
     // Alternatives that its owner has are not among those that are seen.
-    let siblings = related(&store, Related::Siblings, world.own.first).await.expect("readable");
+    let siblings = related(&*store, Related::Siblings, world.own.first).await.expect("readable");
     assert_eq!(siblings.len(), 1);
 }
 

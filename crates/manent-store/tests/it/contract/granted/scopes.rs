@@ -143,13 +143,10 @@ pub async fn every_change_takes_its_scope(whole: &Whole) {
     for realm in [AccessScope::default(), user("ann")] {
         for given in [Read, Append, Manage, Admin] {
             let scopes: KeyScopes = [given].into_iter().collect();
-            let store = AuthorizedStore::new(
-                whole.clone(),
-                Permissions { scopes: scopes.clone(), ..grant("key", realm.clone()) },
-            );
+            let store = whole.clone().authorized(Permissions { scopes: scopes.clone(), ..grant("key", realm.clone()) });
             for (takes, change) in changes() {
                 assert_eq!(change.required_scope(), takes, "{change:?}");
-                let outcome = try_commit(&store, change.clone()).await;
+                let outcome = try_commit(&*store, change.clone()).await;
                 let missing = format!("insufficient permissions: the scope {} is required", takes.word());
                 let is_refused = outcome.as_ref().is_err_and(|error| error.to_string() == missing);
                 assert_eq!(is_refused, !scopes.holds(takes), "{given:?} {change:?} {outcome:?}");
@@ -175,8 +172,8 @@ pub async fn an_append_that_forks_is_an_append(whole: &Whole) {
     let world = World::new(whole).await;
     commit(&**whole, head_to(world.own.conversation, world.own.first)).await;
     let scopes: KeyScopes = [Append].into_iter().collect();
-    let store = AuthorizedStore::new(whole.clone(), Permissions { scopes, ..grant("key", user("ann")) });
-    say(&store, world.own.conversation, &["another way"]).await;
+    let store = whole.clone().authorized(Permissions { scopes, ..grant("key", user("ann")) });
+    say(&*store, world.own.conversation, &["another way"]).await;
     assert_eq!(texts(&**whole, world.own.conversation).await, ["the first word", "another way"]);
 }
 
@@ -185,15 +182,14 @@ pub async fn changes_are_recorded_as_those_of_the_key(whole: &Whole) {
     let actor = Some(Author { id: "robot".to_owned(), name: "R".to_owned() });
     let last = async || journal(&**whole, 0, 1_000).await.pop().expect("a row").actor;
     for realm in [AccessScope::default(), user("ann")] {
-        let store =
-            AuthorizedStore::new(whole.clone(), Permissions { actor: actor.clone(), ..grant("key", realm.clone()) });
+        let store = whole.clone().authorized(Permissions { actor: actor.clone(), ..grant("key", realm.clone()) });
         for claimed in [None, Some(author("bob"))] {
             let change = append(world.own.conversation, vec![message("user", "x")]);
             let transaction = Transaction { actor: claimed, ..Transaction::of(at(1), change) };
             store.commit(transaction).await.expect("allowed");
             assert_eq!(last().await, actor);
         }
-        let plain = AuthorizedStore::new(whole.clone(), grant("key", realm));
+        let plain = whole.clone().authorized(grant("key", realm));
         let change = append(world.own.conversation, vec![message("user", "x")]);
         plain
             .commit(Transaction { actor: Some(author("bob")), ..Transaction::of(at(1), change) })

@@ -30,10 +30,10 @@ pub async fn a_search_tells_nothing_of_others(whole: &Whole) {
             within.sort_unstable();
             for order in [SearchOrder::Newest, SearchOrder::Relevance] {
                 let everything = Search { order, limit: 100, count: CountMode::Exact, ..search("word") };
-                let hits = found(&store, everything.clone()).await;
+                let hits = found(&*store, everything.clone()).await;
                 assert_eq!(conversations(&hits), within, "{realm:?} {order:?}");
                 assert_eq!(hits.total, BoundedCount { n: hits.hits.len() as u32, more: false }, "{realm:?}");
-                let grouped = found(&store, Search { grouping: Grouping::Conversations, ..everything.clone() }).await;
+                let grouped = found(&*store, Search { grouping: Grouping::Conversations, ..everything.clone() }).await;
                 assert_eq!(grouped.hits.len(), within.len(), "{realm:?}");
                 for hit in &grouped.hits {
                     let of_one = hits.hits.iter().filter(|other| other.conversation == hit.conversation).count();
@@ -42,7 +42,7 @@ pub async fn a_search_tells_nothing_of_others(whole: &Whole) {
                 // Pages of one go as far.
                 let (mut page, mut paged) = (Search { limit: 1, ..everything }, 0);
                 loop {
-                    let one = found(&store, page.clone()).await;
+                    let one = found(&*store, page.clone()).await;
                     paged += one.hits.len();
                     page.after = one.next;
                     if page.after.is_none() {
@@ -85,7 +85,7 @@ pub async fn a_search_finds_what_a_path_within_holds(whole: &Whole) {
             indexed(&**whole).await;
         }
         let store = granted(whole, user("ann"));
-        let hits = found(&store, search("\"first word\"")).await.hits;
+        let hits = found(&*store, search("\"first word\"")).await.hits;
         let mut places: Vec<ConversationId> = hits.iter().map(|hit| hit.conversation).collect();
         places.sort_unstable();
         assert_eq!(places, [world.own.conversation, fork]);
@@ -103,9 +103,9 @@ pub async fn somebody_with_many_conversations_finds_them_all(whole: &Whole) {
         expected += usize::from(n % 8 != 7);
     }
     indexed(&**whole).await;
-    let hits = found(&granted(whole, user("ann")), Search { limit: 100, ..search("needle") }).await;
+    let hits = found(&*granted(whole, user("ann")), Search { limit: 100, ..search("needle") }).await;
     assert_eq!(hits.hits.len(), expected);
-    let hits = found(&granted(whole, user("bob")), Search { limit: 100, ..search("needle") }).await;
+    let hits = found(&*granted(whole, user("bob")), Search { limit: 100, ..search("needle") }).await;
     assert_eq!(hits.hits.len(), 80 - expected);
 }
 
@@ -117,7 +117,7 @@ pub async fn a_search_of_a_limited_key_takes_as_long_as_another(whole: &Whole) {
     let ann = granted(whole, user("ann"));
     for words in ["axolotl", "nothing", "word"] {
         let started = std::time::Instant::now();
-        let micros = found(&ann, search(words)).await.micros;
+        let micros = found(&*ann, search(words)).await.micros;
         let took = started.elapsed().as_micros();
         assert!(micros >= 20_000 && micros % 20_000 == 0 && took >= u128::from(micros), "{words}: {micros} {took}");
     }

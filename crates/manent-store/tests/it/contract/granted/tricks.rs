@@ -16,8 +16,8 @@ pub async fn a_retry_does_not_open_the_door(whole: &Whole) {
     let world = World::new(whole).await;
     let ann = granted(whole, user("ann"));
     let said = append(world.own.conversation, vec![message("user", "said")]);
-    commit(&ann, said.clone()).await;
-    commit(&ann, said.clone()).await;
+    commit(&*ann, said.clone()).await;
+    commit(&*ann, said.clone()).await;
     refused_as(ann.commit(both(said, edit(world.other.conversation))).await, "not_found");
     assert_ne!(shown(&**whole, world.other.conversation).await.title, "taken over");
 }
@@ -59,7 +59,7 @@ pub async fn naming_a_branch_does_not_make_it_ones_own(whole: &Whole) {
     };
     let said = vec![message("user", "said")];
     // The head is at an end, so an append there opens no branch, whatever id is given for one.
-    commit(&ann, append(own, said.clone())).await;
+    commit(&*ann, append(own, said.clone())).await;
     let draft = ConversationDraft { external_id: Some(format!("external {own}")), ..ConversationDraft::default() };
     let openings = [
         at_place(MessageAt::Head { branch }, vec![message("user", "new")]),
@@ -90,7 +90,7 @@ pub async fn naming_a_branch_does_not_make_it_ones_own(whole: &Whole) {
             let error = outcome.expect_err("it must be refused");
             assert!(matches!(error.code(), "exists" | "not_found"), "{opening:?}: {error}");
         }
-        refused_as(try_commit(&ann, opening).await, "exists");
+        refused_as(try_commit(&*ann, opening).await, "exists");
     }
     assert_eq!(ann.branches(own).await.expect("readable").len(), 1);
 }
@@ -147,11 +147,11 @@ pub async fn a_commit_is_taken_back_only_by_those_who_reach_all_of_it(whole: &Wh
     let together = both(edit(world.own.conversation), edit(world.other.conversation));
     let committed = whole.commit(together).await.expect("allowed");
     let step = |step| Change::Step { scope: UndoScope::Conversation(world.own.conversation), step };
-    refused(&ann, Change::Undo { position: committed.first }, "cannot_undo").await;
-    refused(&ann, step(UndoDirection::Undo), "cannot_undo").await;
+    refused(&*ann, Change::Undo { position: committed.first }, "cannot_undo").await;
+    refused(&*ann, step(UndoDirection::Undo), "cannot_undo").await;
     assert_eq!(shown(&**whole, world.other.conversation).await.title, "taken over");
     commit(&**whole, Change::Undo { position: committed.first }).await;
-    refused(&ann, step(UndoDirection::Redo), "cannot_undo").await;
+    refused(&*ann, step(UndoDirection::Redo), "cannot_undo").await;
     // With what belongs to no conversation it is the same.
     let memory = Memory {
         id: id(MemoryId::new),
@@ -165,7 +165,7 @@ pub async fn a_commit_is_taken_back_only_by_those_who_reach_all_of_it(whole: &Wh
     };
     let beside = both(edit(world.own.conversation), Change::PutMemory { memory });
     ann.commit(beside).await.expect("allowed");
-    refused(&ann, step(UndoDirection::Undo), "cannot_undo").await;
+    refused(&*ann, step(UndoDirection::Undo), "cannot_undo").await;
 }
 
 pub async fn one_takes_back_and_does_again_what_is_ones_own(whole: &Whole) {
@@ -173,22 +173,22 @@ pub async fn one_takes_back_and_does_again_what_is_ones_own(whole: &Whole) {
     let ann = granted(whole, user("ann"));
     let conversation = talk(whole, "ann", &[], None).await;
     let step = |step| Change::Step { scope: UndoScope::Conversation(conversation), step };
-    let edited = commit(&ann, edit(conversation)).await;
-    commit(&ann, Change::Undo { position: edited.first }).await;
-    assert_eq!(shown(&ann, conversation).await.title, "of ann");
+    let edited = commit(&*ann, edit(conversation)).await;
+    commit(&*ann, Change::Undo { position: edited.first }).await;
+    assert_eq!(shown(&*ann, conversation).await.title, "of ann");
     // The conversation itself is taken back only by its position, and comes again.
-    refused(&ann, step(UndoDirection::Undo), "nothing_to_undo").await;
-    uncreate(&ann, conversation).await;
+    refused(&*ann, step(UndoDirection::Undo), "nothing_to_undo").await;
+    uncreate(&*ann, conversation).await;
     assert_eq!(ann.conversation(ConversationRef::Id(conversation)).await.expect("readable"), None);
-    refused(&ann, step(UndoDirection::Undo), "nothing_to_undo").await;
+    refused(&*ann, step(UndoDirection::Undo), "nothing_to_undo").await;
     let scope = UndoScope::Conversation(conversation);
     assert!(ann.undo_target(scope, UndoDirection::Redo).await.expect("it was hers").is_some());
-    refused(&granted(whole, user("bob")), step(UndoDirection::Redo), "not_found").await;
-    commit(&ann, step(UndoDirection::Redo)).await;
-    commit(&ann, step(UndoDirection::Redo)).await;
-    assert_eq!(shown(&ann, conversation).await.title, "taken over");
-    refused(&ann, Change::Undo { position: world.other.position }, "cannot_undo").await;
-    refused(&ann, Change::Undo { position: 1_000_000_000 }, "cannot_undo").await;
+    refused(&*granted(whole, user("bob")), step(UndoDirection::Redo), "not_found").await;
+    commit(&*ann, step(UndoDirection::Redo)).await;
+    commit(&*ann, step(UndoDirection::Redo)).await;
+    assert_eq!(shown(&*ann, conversation).await.title, "taken over");
+    refused(&*ann, Change::Undo { position: world.other.position }, "cannot_undo").await;
+    refused(&*ann, Change::Undo { position: 1_000_000_000 }, "cannot_undo").await;
 }
 
 /// A fork shows the messages before it; state that is set there afterwards is visible only to keys that see the first
@@ -220,10 +220,10 @@ pub async fn state_that_is_set_after_a_fork_does_not_cross_it(whole: &Whole) {
     let read = async |store: &dyn Store, name: &str| {
         store.state(fork, name.to_owned(), None).await.expect("readable").map(|value| value.text().to_owned())
     };
-    assert_eq!(read(&ann, "own").await.as_deref(), Some("\"shown\""));
+    assert_eq!(read(&*ann, "own").await.as_deref(), Some("\"shown\""));
     for name in ["later", "start"] {
-        assert_eq!(read(&ann, name).await, None, "{name}");
-        assert_eq!(read(&granted(whole, user("bob")), name).await.as_deref(), Some("\"secret\""), "{name}");
+        assert_eq!(read(&*ann, name).await, None, "{name}");
+        assert_eq!(read(&*granted(whole, user("bob")), name).await.as_deref(), Some("\"secret\""), "{name}");
     }
 }
 
@@ -231,7 +231,7 @@ pub async fn state_that_is_set_after_a_fork_does_not_cross_it(whole: &Whole) {
 pub async fn what_a_key_says_is_said_by_its_user(whole: &Whole) {
     let shared = talk(whole, "bob", &["ann"], None).await;
     let ann = granted(whole, user("ann"));
-    commit(&ann, append(shared, vec![message("user", "hers"), message("assistant", "its")])).await;
+    commit(&*ann, append(shared, vec![message("user", "hers"), message("assistant", "its")])).await;
     let mut as_bob = message("user", "his?");
     as_bob.content.author = Some(author("bob"));
     for role in ["user", "User", "human", "guest"] {
@@ -239,7 +239,7 @@ pub async fn what_a_key_says_is_said_by_its_user(whole: &Whole) {
         as_bob.content.author = Some(author("bob"));
         refused_as(ann.commit(Transaction::of(at(1), append(shared, vec![as_bob]))).await, "forbidden");
     }
-    commit(&granted(whole, user("bob")), append(shared, vec![as_bob])).await;
+    commit(&*granted(whole, user("bob")), append(shared, vec![as_bob])).await;
     let authors: Vec<Option<String>> = path(&**whole, shared, None)
         .await
         .into_iter()

@@ -29,7 +29,7 @@ pub struct Marked {
     pub at: Timestamp,
 }
 
-const OFF_PATH: &str = "a stretch lies on the path before the place it belongs to";
+const OFF_PATH: &str = "a range must be on the path before its place";
 
 impl Tx<'_> {
     /// Numbers something new, and says what an undo does to it.

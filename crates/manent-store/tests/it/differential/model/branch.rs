@@ -183,7 +183,7 @@ impl Tx<'_> {
         let (_, first) = self.data.message(piece.first)?;
         let (_, last) = self.data.message(piece.last)?;
         if first.branch != last.branch || first.slot > last.slot {
-            return invalid("a piece lies inside one branch");
+            return invalid("a piece must be inside one branch");
         }
         let (_, branch) = self.data.branch(first.branch)?;
         Ok(branch.own[first.slot - 1..last.slot].to_vec())

@@ -282,7 +282,6 @@ impl<'a> Tx<'a> {
             }
             Expect::Lease { conversation, token } => self.data.seen(*conversation)?.held_lease(*token).map(drop),
             // Only a grant says it, and the model has none.
-            Expect::Within(_) => Ok(()),
         }
     }
 

@@ -11,7 +11,7 @@ struct Table {
     write: &'static str,
 }
 
-/// Tables in the order of their references. The audit log grows for ever, so it is copied in batches of lines.
+/// Tables in the order of their references. The audit log has no bound, so it is copied in batches of lines.
 const TABLES: [Table; 4] = [
     Table {
         read: "select one, tenant_no, change, audit_no, audit_digest from system_head",
@@ -54,14 +54,14 @@ const LINES: Table = Table {
 };
 
 /// Says whether a store holds nothing but its initial rows.
-pub(crate) fn is_new(connection: Connection<'_>) -> DbResult<bool> {
+pub(super) fn is_new(connection: Connection<'_>) -> DbResult<bool> {
     let sql = "select (select count(*) from system_tenant) + (select count(*) from system_user)
                 + (select count(*) from system_key) + (select count(*) from system_audit)";
     query_one(connection, sql, (), |row| row.get::<i64>(0)).map(|rows| rows <= 1)
 }
 
 /// Copies all rows into a store that is new.
-pub(crate) fn copy(from: Connection<'_>, to: Connection<'_>) -> DbResult<()> {
+pub(super) fn copy(from: Connection<'_>, to: Connection<'_>) -> DbResult<()> {
     execute(to, "delete from system_tenant", ())?;
     execute(to, "delete from system_head", ())?;
     for table in &TABLES {
@@ -75,7 +75,7 @@ pub(crate) fn copy(from: Connection<'_>, to: Connection<'_>) -> DbResult<()> {
             LINES.put(row, to).map(|()| true)
         })?;
         // A read also reports failures of the pipelined writes before it.
-        super::changes(to)?;
+        super::current_change(to)?;
         let Some(last) = next_page_start(first, Some(last)) else { return Ok(()) };
         after = last;
     }

@@ -3,42 +3,42 @@
 //! An object outside the scope is refused with the error of an unknown id; an object to create is refused with the
 //! error of an id that is taken.
 
+use super::access_check::{AccessCheck, AccessChecks, PathOf};
 use crate::api::error::{Conflict, StoreError};
 use crate::api::transaction::Position;
-use crate::authz::access_filter::{AccessFilter, project_no};
-use crate::authz::{AccessCheck, AccessChecks, PathOf};
+use crate::engine::access::access_filter::{AccessFilter, project_no};
 use crate::engine::apply::undo::{ResolvedScope, target};
 use crate::engine::codec::document_name::{is_qualified, qualified};
 use crate::engine::commit::tx::{Tx, locate};
 use crate::engine::erase::erase_person;
-use crate::engine::read::blob::is_shown_within;
-use crate::engine::read::library::{UPLOAD, memory_within};
+use crate::engine::read::blob::{is_shown_within, is_uploaded_by};
+use crate::engine::read::library::memory_within;
 use crate::engine::sql::connection::{query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, BranchId, BranchNo, ConversationId, MemoryId, MessageId, ProjectId, hex, path};
 
-/// Refuses the first claim that does not hold.
-pub(crate) fn check(tx: &mut Tx<'_>, claims: &AccessChecks) -> TxResult<()> {
-    if erase_person::is_revoked(tx, &claims.grant)? {
+/// Runs the access checks of a transaction in their order, and refuses at the first that fails.
+pub(crate) fn check(tx: &mut Tx<'_>, checks: &AccessChecks) -> TxResult<()> {
+    if erase_person::is_revoked(tx, &checks.key)? {
         return Err(StoreError::Forbidden { needs: "a key that was not ended" }.into());
     }
-    let within = AccessFilter::of(tx.connection, &claims.realm)?;
-    for claim in &claims.checks {
-        match claim {
+    let within = AccessFilter::of(tx.connection, &checks.access)?;
+    for check in &checks.checks {
+        match check {
             AccessCheck::Document { kind, id, project } => {
-                let stored = document_name(tx, &within, &claims.realm, (kind, id), *project)?;
+                let stored = document_name(tx, &within, &checks.access, (kind, id), *project)?;
                 tx.document_names.push((kind.clone(), id.clone(), stored));
             }
-            claim => is_satisfied(tx, &within, &claims.grant, claim)?,
+            check => check_one(tx, &within, &checks.key, check)?,
         }
     }
     Ok(())
 }
 
-fn is_satisfied(tx: &mut Tx<'_>, within: &AccessFilter, grant: &str, claim: &AccessCheck) -> TxResult<()> {
+fn check_one(tx: &mut Tx<'_>, within: &AccessFilter, key: &str, check: &AccessCheck) -> TxResult<()> {
     let connection = tx.connection;
     let not_found = |what: &'static str, id: String| StoreError::NotFound { what, id };
-    match claim {
+    match check {
         AccessCheck::Conversation(id) => {
             let found = within.conversation(connection, *id)?;
             found.map(drop).ok_or_else(|| not_found("conversation", id.to_string()).into())
@@ -77,7 +77,7 @@ fn is_satisfied(tx: &mut Tx<'_>, within: &AccessFilter, grant: &str, claim: &Acc
         // Looked at before: its name may have to be another.
         AccessCheck::Document { .. } => Ok(()),
         AccessCheck::Blob(sha256) => {
-            match is_imported(tx, grant, sha256)? || is_shown_within(connection, within, sha256)? {
+            match is_uploaded_by(connection, key, sha256)? || is_shown_within(connection, within, sha256)? {
                 true => Ok(()),
                 false => Err(not_found("blob", hex::encode(sha256)).into()),
             }
@@ -188,7 +188,7 @@ fn free_memory(tx: &Tx<'_>, within: &AccessFilter, id: MemoryId) -> TxResult<()>
 fn document_name(
     tx: &Tx<'_>,
     within: &AccessFilter,
-    realm: &AccessScope,
+    access: &AccessScope,
     (kind, given): (&str, &str),
     project: Option<ProjectId>,
 ) -> TxResult<String> {
@@ -204,7 +204,7 @@ fn document_name(
     if find(given)? != Some(false) {
         return Ok(given.to_owned());
     }
-    let listed = realm.projects.iter().flatten();
+    let listed = access.projects.iter().flatten();
     for project in listed.clone() {
         let name = qualified(given, *project);
         if find(&name)? == Some(true) {
@@ -218,11 +218,6 @@ fn document_name(
         Some(false) => Err(require_free("document", [kind, "/", given].concat())),
         Some(true) | None => Ok(name),
     }
-}
-
-fn is_imported(tx: &Tx<'_>, grant: &str, sha256: &[u8; 32]) -> TxResult<bool> {
-    let sql = "select 1 from scratch where kind = $1 and id = $2 and actor = $3";
-    Ok(query_optional(tx.connection, sql, (UPLOAD, hex::encode(sha256), grant), |_| Ok(()))?.is_some())
 }
 
 /// Objects without a conversation have no owner, so a commit that touched one cannot be undone either.

@@ -1,12 +1,17 @@
 //! Audit log: each line is chained to the previous one by digest; payloads about people can be erased without breaking
 //! the chain.
 
-use super::LINES_PAGE;
+use super::worker::SystemConnection;
+use super::{
+    AuditPage, AuditProblem, AuditQuery, AuditReport, LINES_PAGE, NewAuditRecord, SystemStore, current_change,
+};
+use crate::api::error::Result;
+use crate::engine::interface::run_blocking;
 use crate::engine::sql::connection::{
-    Connection, DbResult, Row, execute, execute_counted, for_each_row, next_page_start, query_all, query_one,
+    Connection, DbResult, Row, begin_reading, end_reading, execute, execute_counted, for_each_row, next_page_start,
+    query_all, query_one,
 };
 use crate::engine::sql::tx_error::TxResult;
-use crate::system::{AuditPage, AuditProblem, AuditQuery, AuditReport, NewAuditRecord};
 use manent_model::{AuditActor, AuditEntry, Json, KeyId, TenantId, Timestamp};
 
 /// A line without payload is sealed with this.
@@ -52,6 +57,67 @@ fn seal(salt: &[u8], payload: &str) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
+impl SystemStore {
+    /// Adds a line to the audit log. The line of a purge or an erasure is written on a full disk too.
+    pub async fn audit(&self, at: Timestamp, line: NewAuditRecord) -> Result<()> {
+        let is_of_deletion = matches!(line.action.as_str(), "purge" | "erase");
+        let add = move |connection: Connection<'_>| Ok(add(connection, at, &line)?);
+        match is_of_deletion {
+            true => self.worker.write_for_deletion("writing the audit log", add).await,
+            false => self.worker.write("writing the audit log", add).await,
+        }
+    }
+
+    /// Returns lines of the audit log, the newest first.
+    pub async fn audit_page(&self, query: AuditQuery) -> Result<AuditPage> {
+        let page = move |connection: Connection<'_>| {
+            let before = query.before.unwrap_or(i64::MAX);
+            let wanted = i64::from(query.limit) + 1;
+            let mut entries = match query.tenant {
+                Some(tenant) => {
+                    let sql = "select no, at, action, tenant_id, actor, key_id, payload, digest
+                         from system_audit
+                         where tenant_id = $1 and no < $2
+                         order by no desc
+                         limit $3";
+                    query_all(connection, sql, (tenant.as_bytes(), before, wanted), entry)?
+                }
+                None => {
+                    let sql = "select no, at, action, tenant_id, actor, key_id, payload, digest
+                         from system_audit
+                         where no < $1
+                         order by no desc
+                         limit $2";
+                    query_all(connection, sql, (before, wanted), entry)?
+                }
+            };
+            let more = entries.len() as i64 == wanted;
+            entries.truncate(query.limit as usize);
+            let next = entries.last().map(|entry| entry.no).filter(|_| more);
+            Ok(AuditPage { entries, next })
+        };
+        self.worker.read("reading the audit log", page).await
+    }
+
+    /// Walks the chain of the audit log, and names lines that were altered or lost; one too many at the end counts as
+    /// lost.
+    pub async fn verify_audit(&self) -> Result<AuditReport> {
+        // A closed store refuses.
+        self.worker.read("reading the system store", |connection| Ok(current_change(connection)?)).await?;
+        let location = self.location.clone();
+        // With a connection of its own: requests meanwhile do not wait for the whole log.
+        run_blocking("manent-audit", move || {
+            let link = SystemConnection::open(&location)?;
+            let doing = "checking the audit log";
+            begin_reading(link.connection()).map_err(|error| error.into_store_error(doing))?;
+            let report = verify(link.connection());
+            end_reading(link.connection());
+            report.map_err(|fault| fault.into_store_error(doing))
+        })
+        .await
+    }
+}
+
 fn actor_code(actor: AuditActor) -> i64 {
     match actor {
         AuditActor::Operator => 0,
@@ -73,7 +139,7 @@ fn actor_of(code: i64, key: Option<[u8; 16]>) -> AuditActor {
 }
 
 /// Adds a line.
-pub(crate) fn add(connection: Connection<'_>, at: Timestamp, draft: &NewAuditRecord) -> DbResult<()> {
+pub(super) fn add(connection: Connection<'_>, at: Timestamp, draft: &NewAuditRecord) -> DbResult<()> {
     // Taking the number locks the end of the log until the transaction ends, so lines follow each other without gaps.
     let sql = "update system_head set audit_no = audit_no + 1 returning audit_no, audit_digest";
     let (no, before): (i64, [u8; 32]) = query_one(connection, sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -105,34 +171,6 @@ fn random_bytes() -> [u8; 16] {
     bytes
 }
 
-/// Returns lines, the newest first.
-pub(crate) fn page(connection: Connection<'_>, query: &AuditQuery) -> TxResult<AuditPage> {
-    let before = query.before.unwrap_or(i64::MAX);
-    let wanted = i64::from(query.limit) + 1;
-    let mut entries = match query.tenant {
-        Some(tenant) => {
-            let sql = "select no, at, action, tenant_id, actor, key_id, payload, digest
-                 from system_audit
-                 where tenant_id = $1 and no < $2
-                 order by no desc
-                 limit $3";
-            query_all(connection, sql, (tenant.as_bytes(), before, wanted), entry)?
-        }
-        None => {
-            let sql = "select no, at, action, tenant_id, actor, key_id, payload, digest
-                 from system_audit
-                 where no < $1
-                 order by no desc
-                 limit $2";
-            query_all(connection, sql, (before, wanted), entry)?
-        }
-    };
-    let more = entries.len() as i64 == wanted;
-    entries.truncate(query.limit as usize);
-    let next = entries.last().map(|entry| entry.no).filter(|_| more);
-    Ok(AuditPage { entries, next })
-}
-
 fn entry(row: &Row<'_>) -> DbResult<AuditEntry> {
     let digest: [u8; 32] = row.get(7)?;
     let payload: Option<String> = row.get(6)?;
@@ -148,7 +186,7 @@ fn entry(row: &Row<'_>) -> DbResult<AuditEntry> {
 }
 
 /// Walks the chain, and names lines that were altered or lost; one too many at the end counts as lost.
-pub(crate) fn verify(connection: Connection<'_>) -> TxResult<AuditReport> {
+pub(super) fn verify(connection: Connection<'_>) -> TxResult<AuditReport> {
     let mut report = AuditReport::default();
     let mut before = NOTHING;
     let mut problems = Vec::new();
@@ -236,7 +274,7 @@ fn names(payload: &str, by: &Option<String>, about: &Option<String>) -> bool {
 }
 
 /// Erases the payloads and user columns of the lines about a user, and returns the number of lines.
-pub(crate) fn forget_user(connection: Connection<'_>, tenant: TenantId, user: &str) -> DbResult<i64> {
+pub(super) fn forget_user(connection: Connection<'_>, tenant: TenantId, user: &str) -> DbResult<i64> {
     let sql = "update system_audit
          set salt = null, payload = null, by_user = null, about_user = null
          where tenant_id = $1 and (by_user = $2 or about_user = $2)";
@@ -244,7 +282,7 @@ pub(crate) fn forget_user(connection: Connection<'_>, tenant: TenantId, user: &s
 }
 
 /// Erases the payloads of the lines about the people of a tenant, and returns the number of lines.
-pub(crate) fn forget_tenant(connection: Connection<'_>, tenant: TenantId) -> DbResult<i64> {
+pub(super) fn forget_tenant(connection: Connection<'_>, tenant: TenantId) -> DbResult<i64> {
     let sql = "update system_audit
          set salt = null, payload = null, by_user = null, about_user = null
          where tenant_id = $1 and payload is not null";

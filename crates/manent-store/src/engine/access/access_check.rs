@@ -7,36 +7,33 @@ use crate::api::query::UndoDirection;
 use crate::api::transaction::Position;
 use manent_model::{AccessScope, BranchId, ConversationId, FoldId, MemoryId, MessageId, NoteId, ProjectId};
 
-/// The claims of a transaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccessChecks {
-    /// The access scope that they must be in.
-    pub realm: AccessScope,
-    /// The uploader of blobs, as [`Grant::id`](crate::Grant::id) names it.
-    pub grant: String,
-    /// In the order in which they are named.
+/// The access checks of a transaction.
+pub(crate) struct AccessChecks {
+    /// The access scope that must contain the objects.
+    pub access: AccessScope,
+    /// The id of the key, as in [`Permissions::id`](crate::Permissions::id).
+    pub key: String,
+    /// In the order in which the transaction names them.
     pub checks: Vec<AccessCheck>,
 }
 
-/// One thing that a change names.
+/// A condition on one object that a change names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum AccessCheck {
+pub(crate) enum AccessCheck {
     /// A conversation that is there.
     Conversation(ConversationId),
     /// A conversation that is there, or was withdrawn and may be restored.
     Known(ConversationId),
-    /// A conversation that is to be made: if its id or its external id is taken, then by one within.
+    /// A new conversation: if its id or its external id is taken, then by one within.
     NewConversation {
-        /// Its id.
         id: ConversationId,
         /// The id that its creator's system gives it.
         external: Option<String>,
     },
     /// A message of a conversation within.
     Message {
-        /// The message.
         id: MessageId,
-        /// Where else it may stand: a path may hold messages that another conversation owns.
+        /// Where else it may be: a path may contain messages that another conversation owns.
         on: PathOf,
     },
     /// A branch of a conversation within.
@@ -55,33 +52,30 @@ pub enum AccessCheck {
     Project(ProjectId),
     /// A document that is made or changed. If its name is used outside, it is stored under another.
     Document {
-        /// Its kind.
         kind: String,
-        /// Its id.
         id: String,
         /// The project that it is put into.
         project: Option<ProjectId>,
     },
-    /// A blob that a message within shows, or that the same key has brought.
+    /// A blob that a message within shows, or that the same key has uploaded.
     Blob([u8; 32]),
     /// A commit of which every row is about a conversation within.
     Commit(Position),
     /// The last change of a conversation, of which every row is about a conversation within.
     Step {
-        /// The conversation.
         conversation: ConversationId,
         /// Back or forth.
         step: UndoDirection,
     },
 }
 
-/// Where a message may stand, besides in a conversation within.
+/// Where a message may be, besides in a conversation within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PathOf {
+pub(crate) enum PathOf {
     /// Nowhere else.
     Owner,
-    /// On the shown path of this conversation, which is claimed as well.
+    /// On the shown path of this conversation, which is checked as well.
     Path(ConversationId),
-    /// On the path of this branch, which is claimed as well.
+    /// On the path of this branch, which is checked as well.
     Branch(BranchId),
 }

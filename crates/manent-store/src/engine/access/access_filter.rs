@@ -14,12 +14,12 @@ macro_rules! within {
             " and w.conversation_no = c.no) or ",
             $user,
             " is null) and ",
-            $crate::authz::access_filter::of_projects!($projects)
+            $crate::engine::access::access_filter::of_projects!($projects)
         )
     };
 }
 
-/// SQL condition on a conversation `c`: its project is in a list as [`Within::projects`] formats it, or there is no
+/// SQL condition on a conversation `c`: its project is in a list as [`AccessFilter::projects`] formats it, or there is no
 /// list.
 macro_rules! of_projects {
     ($projects:literal) => {
@@ -27,10 +27,13 @@ macro_rules! of_projects {
     };
 }
 
+/// The access scope of unrestricted callers.
+pub(crate) static EVERYTHING: AccessScope = AccessScope { user: None, projects: None };
+
 pub(crate) use of_projects;
 pub(crate) use within;
 
-/// A realm as statements ask for it.
+/// An access scope as SQL parameters.
 #[derive(Debug, Default)]
 pub(crate) struct AccessFilter {
     /// The external id of the person whose conversations they are.
@@ -40,10 +43,10 @@ pub(crate) struct AccessFilter {
 }
 
 impl AccessFilter {
-    /// Looks up the projects of a realm; those that are gone hold nothing.
-    pub(crate) fn of(connection: Connection<'_>, realm: &AccessScope) -> TxResult<Self> {
-        let user = realm.user.clone();
-        let Some(wanted) = &realm.projects else { return Ok(Self { user, projects: None }) };
+    /// Looks up the projects of an access scope; removed projects contain nothing.
+    pub(crate) fn of(connection: Connection<'_>, access: &AccessScope) -> TxResult<Self> {
+        let user = access.user.clone();
+        let Some(wanted) = &access.projects else { return Ok(Self { user, projects: None }) };
         let mut projects = String::from(",");
         for project in wanted {
             if let Some(no) = project_no(connection, *project)? {
@@ -119,23 +122,23 @@ pub(crate) fn project_no(connection: Connection<'_>, id: ProjectId) -> TxResult<
     Ok(query_optional(connection, sql, [id.as_bytes()], |row| row.get(0))?)
 }
 
-/// Refuses a conversation that does not lie within, as if there were none.
-pub(crate) fn require_visible(connection: Connection<'_>, realm: &AccessScope, id: ConversationId) -> TxResult<()> {
-    if !realm.is_limited() {
+/// Refuses a conversation outside the access scope with the error of an unknown id.
+pub(crate) fn require_visible(connection: Connection<'_>, access: &AccessScope, id: ConversationId) -> TxResult<()> {
+    if !access.is_limited() {
         return Ok(());
     }
-    match AccessFilter::of(connection, realm)?.conversation(connection, id)? {
+    match AccessFilter::of(connection, access)?.conversation(connection, id)? {
         Some(_) => Ok(()),
         None => Err(StoreError::not_found("conversation", id).into()),
     }
 }
 
-/// Refuses a conversation that does not lie within, also where it was withdrawn.
-pub(crate) fn require_known(connection: Connection<'_>, realm: &AccessScope, id: ConversationId) -> TxResult<()> {
-    if !realm.is_limited() {
+/// Like [`require_visible`], but accepts a withdrawn conversation.
+pub(crate) fn require_known(connection: Connection<'_>, access: &AccessScope, id: ConversationId) -> TxResult<()> {
+    if !access.is_limited() {
         return Ok(());
     }
-    match AccessFilter::of(connection, realm)?.known(connection, id)? {
+    match AccessFilter::of(connection, access)?.known(connection, id)? {
         Some(_) => Ok(()),
         None => Err(StoreError::not_found("conversation", id).into()),
     }
