@@ -1,7 +1,7 @@
 //! Blob endpoints: content-addressed bytes, stored once under their SHA-256.
 
 use crate::app::App;
-use crate::http::io_bridge;
+use crate::http::io_bridge::{self, BodyError};
 use crate::problem::{ApiResult, Problem};
 use crate::wire::native::extract::{Caller, CallerDatabase, WriteDatabase, in_path};
 use crate::wire::native::operation::{Operation, group};
@@ -72,18 +72,20 @@ async fn spooled(app: &App, body: Body) -> ApiResult<File> {
     if http_body::Body::size_hint(&body).lower() > limit as u64 {
         return Err(too_large());
     }
-    let (feed, mut reader) = io_bridge::into(body, limit);
+    let mut reader = io_bridge::reader(body, limit);
     let folder = app.spool.clone();
     let writing = tokio::task::spawn_blocking(move || {
         let mut file = tempfile::tempfile_in(folder)?;
         std::io::copy(&mut reader, &mut file)?;
         Ok(file)
     });
-    let fed = feed.await;
-    let file = writing.await.map_err(|_| Problem::internal())?;
-    // Nothing of it is stored, unlike an import that is cut off.
-    fed.map_err(|problem| if problem.code == "too_large" { too_large() } else { problem })?;
-    file.map_err(|source| manent::Error::File { doing: "keeping", path: "an upload".to_owned(), source }.into())
+    let file: std::io::Result<File> = writing.await.map_err(|_| Problem::internal())?;
+    file.map_err(|source| match BodyError::of(&source) {
+        // Nothing of it is stored, unlike an import that is cut off.
+        Some(BodyError::TooLarge { .. }) => too_large(),
+        Some(error) => error.into(),
+        None => manent::Error::File { doing: "keeping", path: "an upload".to_owned(), source }.into(),
+    })
 }
 
 async fn get(
