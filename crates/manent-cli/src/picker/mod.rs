@@ -1,21 +1,23 @@
 //! `manent search -i`: type, see what is found as you type, choose, open.
 
-mod keys;
 mod input;
 mod terminal;
 mod preview;
 mod frame;
 
 use crate::context::CommandContext;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use crossterm::clipboard::CopyToClipboard;
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
+use crossterm::{Command, cursor, execute};
 use input::Input;
-use keys::{Key, Keys};
 use manent::store::LocatedMessage;
 use manent::{
     BoundedCount, ConversationId, Hit, Include, MessageId, SearchCursor, SearchOrder, SearchPage, SearchQuery,
 };
 use preview::Preview;
-use std::fmt::Write as _;
+use std::io::{Write as _, stdout};
 use std::time::Duration;
 use terminal::Terminal;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -98,7 +100,7 @@ pub async fn pick(desk: &CommandContext, wish: SearchQuery) -> Result<Option<Pic
         None if wish.include.trashed && wish.include.branches => Scope::Everything,
         None => Scope::All,
     };
-    let (terminal, bytes) = Terminal::enter()?;
+    let (terminal, events) = Terminal::enter()?;
     let mut picker = Picker {
         desk,
         sender: teller,
@@ -120,7 +122,7 @@ pub async fn pick(desk: &CommandContext, wish: SearchQuery) -> Result<Option<Pic
         opens: false,
         reading: None,
     };
-    let picked = picker.run(&terminal, bytes, told).await;
+    let picked = picker.run(&terminal, events, told).await;
     drop(terminal);
     picked
 }
@@ -129,33 +131,32 @@ impl Picker<'_> {
     async fn run(
         &mut self,
         terminal: &Terminal,
-        mut bytes: UnboundedReceiver<Vec<u8>>,
+        mut events: UnboundedReceiver<Option<Event>>,
         mut told: UnboundedReceiver<PickerEvent>,
     ) -> Result<Option<Picked>> {
         let ended = crate::commands::serve::ended();
         tokio::pin!(ended);
-        let (mut keys, mut drawn) = (Keys::default(), (size(), String::new()));
+        let mut drawn = (size(), String::new());
         loop {
             let (width, height) = size();
             self.keep_in_view(height);
-            let shown = ((width, height), self.drawing(width, height));
-            if shown != drawn {
-                terminal::write(&shown.1)?;
-                drawn = shown;
+            let drawing = ((width, height), self.drawing(width, height)?);
+            if drawing != drawn {
+                let mut out = stdout().lock();
+                out.write_all(drawing.1.as_bytes()).and_then(|()| out.flush()).context("writing to the terminal")?;
+                drawn = drawing;
             }
-            if !terminal.is_ours() {
-                bail!("a defect of this program; it is above");
+            if !terminal.is_raw() {
+                bail!("internal error; see the message above");
             }
             let due = self.due.unwrap_or_else(|| Instant::now() + Duration::from_secs(3_600));
             tokio::select! {
-                came = bytes.recv() => {
-                    let Some(came) = came else { bail!("the terminal is gone") };
-                    for key in keys.take(&came) {
-                        match self.key(&key, frame::list_rows(height))? {
-                            Outcome::Stay => {}
-                            Outcome::Leave => return Ok(None),
-                            Outcome::Open => return Ok(self.picked()),
-                        }
+                event = events.recv() => {
+                    let Some(event) = event else { bail!("the terminal was closed") };
+                    match self.event(event, frame::list_rows(height))? {
+                        Outcome::Stay => {}
+                        Outcome::Leave => return Ok(None),
+                        Outcome::Open => return Ok(self.picked()),
                     }
                 }
                 Some(told) = told.recv() => {
@@ -170,18 +171,24 @@ impl Picker<'_> {
         }
     }
 
-    /// What is written to show everything at once.
-    fn drawing(&self, width: usize, height: usize) -> String {
+    /// Returns the bytes that draw a whole frame.
+    fn drawing(&self, width: usize, height: usize) -> Result<String> {
         let frame = self.frame(width, height);
         let is_styled = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-        let mut text = String::from("\x1b[?2026h\x1b[?25l");
+        let position = |column: usize, row: usize| cursor::MoveTo(saturated(column), saturated(row));
+        let mut text = String::new();
+        BeginSynchronizedUpdate.write_ansi(&mut text)?;
+        cursor::Hide.write_ansi(&mut text)?;
         for (row, line) in frame.rows.iter().enumerate() {
-            let line = if is_styled { line.styled() } else { line.plain() };
-            let _ = write!(text, "\x1b[{};1H{line}\x1b[K", row + 1);
+            position(0, row).write_ansi(&mut text)?;
+            text.push_str(&if is_styled { line.styled() } else { line.plain() });
+            Clear(ClearType::UntilNewLine).write_ansi(&mut text)?;
         }
         let (row, column) = frame.cursor;
-        let _ = write!(text, "\x1b[{};{}H\x1b[?25h\x1b[?2026l", row + 1, column + 1);
-        text
+        position(column, row).write_ansi(&mut text)?;
+        cursor::Show.write_ansi(&mut text)?;
+        EndSynchronizedUpdate.write_ansi(&mut text)?;
+        Ok(text)
     }
 
     fn picked(&self) -> Option<Picked> {
@@ -194,34 +201,53 @@ impl Picker<'_> {
         self.due.is_none() && self.answered == self.number
     }
 
-    fn key(&mut self, key: &Key, page: usize) -> Result<Outcome> {
+    fn event(&mut self, event: Option<Event>, page: usize) -> Result<Outcome> {
+        match event {
+            Some(Event::Key(key)) if key.kind != KeyEventKind::Release => return self.key(key, page),
+            Some(Event::Paste(text)) => {
+                (self.said, self.opens) = (None, false);
+                self.input.insert(&text);
+                self.due = Some(Instant::now() + DEBOUNCE);
+            }
+            _ => {}
+        }
+        Ok(Outcome::Stay)
+    }
+
+    fn key(&mut self, key: KeyEvent, page: usize) -> Result<Outcome> {
         (self.said, self.opens) = (None, false);
-        match key {
-            Key::Escape | Key::Control('c') => return Ok(Outcome::Leave),
-            Key::Control('d') if self.input.text().is_empty() => return Ok(Outcome::Leave),
-            Key::Enter if !self.is_settled() => {
+        // No key has a meaning together with Alt.
+        if key.modifiers.contains(KeyModifiers::ALT) {
+            return Ok(Outcome::Stay);
+        }
+        match (key.code, key.modifiers.contains(KeyModifiers::CONTROL)) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), true) => return Ok(Outcome::Leave),
+            (KeyCode::Char('d'), true) if self.input.text().is_empty() => return Ok(Outcome::Leave),
+            (KeyCode::Enter, _) | (KeyCode::Char('j'), true) if !self.is_settled() => {
                 self.opens = true;
                 self.due = self.due.map(|_| Instant::now());
             }
-            Key::Enter if self.hits.get(self.chosen).is_some() => return Ok(Outcome::Open),
-            Key::Up | Key::Control('p') => self.choose(self.chosen.saturating_sub(1)),
-            Key::Down | Key::Control('n') => self.choose(self.chosen + 1),
-            Key::PageUp => self.choose(self.chosen.saturating_sub(page)),
-            Key::PageDown => self.choose(self.chosen + page),
-            Key::Tab | Key::Control('r') => {
+            (KeyCode::Enter, _) | (KeyCode::Char('j'), true) if self.hits.get(self.chosen).is_some() => {
+                return Ok(Outcome::Open);
+            }
+            (KeyCode::Up, _) | (KeyCode::Char('p'), true) => self.choose(self.chosen.saturating_sub(1)),
+            (KeyCode::Down, _) | (KeyCode::Char('n'), true) => self.choose(self.chosen + 1),
+            (KeyCode::PageUp, _) => self.choose(self.chosen.saturating_sub(page)),
+            (KeyCode::PageDown, _) => self.choose(self.chosen + page),
+            (KeyCode::Tab, _) | (KeyCode::Char('r'), true) => {
                 self.scope = self.next_scope();
                 self.due = Some(Instant::now());
             }
-            Key::Control('s') => {
+            (KeyCode::Char('s'), true) => {
                 self.order = match self.order {
                     SearchOrder::Newest => SearchOrder::Relevance,
                     SearchOrder::Relevance => SearchOrder::Newest,
                 };
                 self.due = Some(Instant::now());
             }
-            Key::Control('y') => self.copy()?,
+            (KeyCode::Char('y'), true) => self.copy()?,
             _ => {
-                if self.input.takes(key) {
+                if self.input.press(key) {
                     self.due = Some(Instant::now() + DEBOUNCE);
                 }
             }
@@ -356,39 +382,17 @@ impl Picker<'_> {
             self.said = Some("too long to copy");
             return Ok(());
         }
-        terminal::write(&format!("\x1b]52;c;{}\x07", base64(text.as_bytes())))?;
+        execute!(stdout(), CopyToClipboard::to_clipboard_from(text)).context("writing to the terminal")?;
         self.said = Some("copied");
         Ok(())
     }
 }
 
-/// How many columns and rows there are.
+/// Returns the number of columns and rows.
 fn size() -> (usize, usize) {
     terminal_size::terminal_size().map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)))
 }
 
-/// Writes bytes as terminals want them for the clipboard.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let number = three.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for place in 0..4 {
-            let letter = LETTERS[(number >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= three.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_copied_is_written_as_everybody_writes_it() {
-        for (bytes, expected) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("你好", "5L2g5aW9")] {
-            assert_eq!(base64(bytes.as_bytes()), expected);
-        }
-    }
+fn saturated(number: usize) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
 }
