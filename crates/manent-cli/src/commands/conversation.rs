@@ -82,7 +82,7 @@ pub struct List {
     /// Only this creator.
     #[arg(long, value_name = "ID")]
     creator: Option<String>,
-    /// Active since this time: 2026-11-16, yesterday, 7d.
+    /// Active since this time: 2026-11-16, yesterday, 90m, 7d, 3mo.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Active before this time.
