@@ -121,7 +121,7 @@ impl Home {
     fn make_folder(&self) -> Result<()> {
         let folder = self.store.file().and_then(Path::parent);
         if let Some(parent) = folder.filter(|parent| !parent.as_os_str().is_empty()) {
-            manent_server::make_private_folder(parent).with_context(|| format!("making {}", parent.display()))?;
+            manent::private_files::create_folders(parent).with_context(|| format!("making {}", parent.display()))?;
         }
         Ok(())
     }

@@ -32,6 +32,7 @@
 mod error;
 mod location;
 mod database;
+pub mod private_files;
 pub mod transfer;
 mod tenants;
 

@@ -1,9 +1,9 @@
 //! Full-text search and maintenance of its index.
 
 use crate::database::Database;
-use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use manent_model::ConversationId;
+use manent_model::Timestamp;
 use manent_store::{
     CountMode, Grouping, HITS_MAX, Include, IndexStatus, Position, Search, SearchCursor, SearchOrder, SearchPage,
     StoreError,
@@ -74,7 +74,7 @@ impl SearchQuery {
 impl Database {
     /// Searches messages, and conversations by title and tags. Messages that are not indexed yet are found as well.
     pub async fn search(&self, query: &SearchQuery) -> Result<SearchPage> {
-        let now = now();
+        let now = Timestamp::now();
         let clock = Clock { now, offset_seconds: query.offset_seconds };
         let parsed = match query.typing {
             true => Query::typing(&query.text, clock),

@@ -1,12 +1,11 @@
 //! Import of tool calls, matched with earlier imports by the part that requested them, or by call id if that part is
 //! gone.
 
-use crate::database::ulid::now;
 use crate::error::Result;
 use crate::transfer::import::conversation_import::ConversationImport;
 use crate::transfer::import::importer::Importer;
 use manent_formats::{Item, MessageIndex, SEALED_NOTE, ToolCallItem};
-use manent_model::{MessageId, ToolCall, ToolState, ToolStep};
+use manent_model::{MessageId, Timestamp, ToolCall, ToolState, ToolStep};
 use manent_store::{Annotations, Change, ToolCallTrail, ToolPart};
 use std::collections::HashSet;
 
@@ -105,6 +104,6 @@ impl ConversationImport {
                 }
             }
         };
-        self.put(importer, now(), vec![change], item.record).await
+        self.put(importer, Timestamp::now(), vec![change], item.record).await
     }
 }
