@@ -3,13 +3,16 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help serve page check test lint bench soak fuzz
+.PHONY: help serve install page check test lint bench soak fuzz
 
 help: ## Shows this list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
 serve: page ## Builds everything, runs the server and opens the page.
 	cargo run --package manent-cli --bin manent -- serve --open
+
+install: page ## Installs the program `manent` for this user (cargo install).
+	cargo install --locked --path crates/manent-cli
 
 page: ## Builds the page that the server shows.
 	@scripts/build-page

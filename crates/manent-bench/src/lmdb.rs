@@ -95,7 +95,7 @@ impl Subject for Lmdb {
     }
 }
 
-#[expect(unsafe_code, reason = "a memory map is only sound while nobody else changes the file")]
+#[expect(unsafe_code, reason = "a memory map is only sound while no other process changes the file")]
 fn open(directory: &Path) -> Result<Env> {
     std::fs::create_dir_all(directory).context("creating the LMDB folder")?;
     let mut options = EnvOpenOptions::new();

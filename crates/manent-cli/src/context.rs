@@ -3,9 +3,13 @@
 use crate::output::{Output, one_line};
 use anyhow::{Context, Result};
 use jiff::Zoned;
+use manent::store::IdKind;
 use manent::{Conversation, ConversationId, Database, Json, MessageId};
 use std::io::Read;
 use std::path::PathBuf;
+
+/// Tables with more rows than this show whole ids: each abbreviation takes a few reads.
+const ABBREVIATED_MAX: usize = 200;
 
 /// The store, the screen, and the time.
 pub struct CommandContext {
@@ -25,6 +29,19 @@ impl CommandContext {
     /// Finds the message that a text names.
     pub async fn message(&self, text: &str) -> Result<MessageId> {
         Ok(self.database.resolve_message(text).await?)
+    }
+
+    /// Abbreviates ids for a table on a terminal. Pipes and long tables get whole ids.
+    pub async fn short_ids<T: ToString>(&self, kind: IdKind, ids: &[T]) -> Result<Vec<String>> {
+        let whole = ids.iter().map(T::to_string);
+        if !self.screen.is_terminal() || ids.len() > ABBREVIATED_MAX {
+            return Ok(whole.collect());
+        }
+        let mut short = Vec::with_capacity(ids.len());
+        for id in whole {
+            short.push(self.database.abbreviate(kind, &id).await?);
+        }
+        Ok(short)
     }
 
     /// Shows a conversation that was changed: whole as JSON, by its title to a person, not at all in a pipe.

@@ -20,9 +20,10 @@ use std::process::ExitCode;
 
 /// The database for AI conversations.
 #[derive(Parser)]
-#[command(name = "manent", version, about = "The database for AI conversations", max_term_width = 100)]
+#[command(name = "manent", version, long_version = commands::meta::long_version(), about = "The database for AI conversations", max_term_width = 100)]
 #[command(after_help = "Ids can be shortened to a unique prefix; @last is the conversation used last.\n\
-                        Exit codes: 0 done, 1 failed, 2 wrong usage, 3 partial import or export, 4 not found.")]
+                        Exit codes: 0 done, 1 failed, 2 wrong usage, 3 partial import or export, 4 not found.\n\
+                        With --json, an error is one JSON object on standard error.")]
 pub struct Cli {
     /// Store: a file or postgres://… [default: MANENT_DB, else manent.db in MANENT_HOME or the user's data folder].
     #[arg(long, global = true, help_heading = "Global options", value_name = "STORE")]
@@ -47,17 +48,39 @@ pub struct Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::from_arg_matches(&commands::help::command().get_matches()).unwrap_or_else(|error| error.exit());
+    let parsed = commands::help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = parsed.unwrap_or_else(|error| exit_with_usage(&error));
     if cli.no_color {
         anstream::ColorChoice::Never.write_global();
     }
+    let json = cli.json;
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            anstream::eprintln!("{}manent:{} {error:#}", BAD.render(), BAD.render_reset());
-            ExitCode::from(code_of(&error))
+            let (exit, code) = classify(&error);
+            match json {
+                true => report_json(code, &format!("{error:#}")),
+                false => anstream::eprintln!("{}manent:{} {error:#}", BAD.render(), BAD.render_reset()),
+            }
+            ExitCode::from(exit)
         }
     }
+}
+
+/// Ends the program after wrong usage, or after `--help` and `--version`, which clap reports in the same way.
+fn exit_with_usage(error: &clap::Error) -> ! {
+    // The arguments could not be parsed, so the flag is looked for among them.
+    if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+        let text = error.render().to_string();
+        report_json("usage", text.trim_start_matches("error: ").trim_end());
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
+}
+
+/// Writes an error to standard error as one line of JSON; standard output holds answers only.
+fn report_json(code: &str, message: &str) {
+    eprintln!("{}", serde_json::json!({ "error": { "code": code, "message": message } }));
 }
 
 fn run(cli: Cli) -> Result<()> {
@@ -67,16 +90,17 @@ fn run(cli: Cli) -> Result<()> {
     runtime.block_on(cli.command.run(home, screen))
 }
 
-/// Exit code of an error.
-fn code_of(error: &anyhow::Error) -> u8 {
+/// Exit code of an error, and its code in JSON.
+fn classify(error: &anyhow::Error) -> (u8, &'static str) {
     if error.is::<commands::transfer::PartialFile>() {
-        return 3;
+        return (3, "partial");
     }
     if error.is::<commands::search::QueryError>() {
-        return 2;
+        return (2, "query");
     }
-    match error.downcast_ref::<manent::Error>() {
-        Some(manent::Error::Store(StoreError::NotFound { .. })) => 4,
-        _ => 1,
+    match error.chain().find_map(|cause| cause.downcast_ref::<manent::Error>()) {
+        Some(manent::Error::Store(StoreError::NotFound { .. })) => (4, "not_found"),
+        Some(error) => (1, error.code()),
+        None => (1, "failed"),
     }
 }

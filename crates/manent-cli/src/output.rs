@@ -33,6 +33,14 @@ pub struct Output {
     pub no_pager: bool,
 }
 
+/// Returns a count with its noun: "1 message", "2 messages".
+pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
+    match count.try_into().unwrap_or_default() {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
+    }
+}
+
 /// A value in a table, with how it looks on a terminal.
 pub struct Cell {
     text: String,
@@ -269,6 +277,11 @@ mod tests {
             bb  two columns [31m    12
         "#]]
         .assert_eq(&shown);
+    }
+
+    #[test]
+    fn only_one_is_singular() {
+        assert_eq!([0i64, 1, 2].map(|count| counted(count, "message")), ["0 messages", "1 message", "2 messages"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! [`Content`] in JSON: flat, like a message. Its time is a string, with `time_known` in a separate field.
+//! [`Content`] in JSON: flat, like a message. Its time is a string, with `time_source` in a separate field.
 
 use crate::MessageId;
 use crate::json::Json;
@@ -128,12 +128,12 @@ mod tests {
 
     #[test]
     fn content_time_is_written_flat_and_read_in_both_forms() {
-        let flat = r#"{"role":"user","time":"1970-01-01T00:00:01Z","time_known":"file","body":[]}"#;
+        let flat = r#"{"role":"user","time":"1970-01-01T00:00:01Z","time_source":"file","body":[]}"#;
         let content: Content = serde_json::from_str(flat).expect("the form that is written");
         assert_eq!(serde_json::to_string(&content).expect("JSON"), flat);
         let nested = r#"{"role":"user","time":{"at":"1970-01-01T00:00:01Z","known":"file"},"body":[]}"#;
         assert_eq!(serde_json::from_str::<Content>(nested).expect("the older form"), content);
-        let number = r#"{"role":"user","time":1000000,"time_known":"file","body":[]}"#;
+        let number = r#"{"role":"user","time":1000000,"time_source":"file","body":[]}"#;
         assert_eq!(serde_json::from_str::<Content>(number).expect("microseconds"), content);
         serde_json::from_str::<Content>(r#"{"role":"user","time":1,"known":"file","body":[]}"#)
             .expect_err("no such member");

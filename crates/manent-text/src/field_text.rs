@@ -95,7 +95,7 @@ fn call_text(name: String, input: &str) -> String {
         text.push_str(said);
         ControlFlow::Continue(())
     });
-    debug_assert!(all.is_continue(), "nobody asked to stop");
+    debug_assert!(all.is_continue(), "the callback never breaks");
     text
 }
 

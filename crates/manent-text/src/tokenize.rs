@@ -49,7 +49,7 @@ pub fn tokenize(text: &str, visit: &mut impl FnMut(Token<'_>)) {
         visit(unit);
         ControlFlow::Continue(())
     });
-    debug_assert!(all.is_continue(), "nobody asked to stop");
+    debug_assert!(all.is_continue(), "the callback never breaks");
 }
 
 /// Calls the visitor with every unit of a text, in order, until it has seen enough.

@@ -1,10 +1,10 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { call, fill, freshKey, onRefused, search } from './client';
+import { call, fill, freshKey, onUnauthorized, search } from './client';
 import { isAborted, Problem } from './problem';
 
 afterEach(() => {
   vi.unstubAllGlobals();
-  onRefused(() => {});
+  onUnauthorized(() => {});
 });
 
 const answering = (status: number, body: string): ReturnType<typeof vi.fn> => {
@@ -75,7 +75,7 @@ test('a request that was stopped is no problem', async () => {
 
 test('a session that ended is told at once', async () => {
   const refused = vi.fn();
-  onRefused(refused);
+  onUnauthorized(refused);
   answering(401, '{}');
   await problemOf(call('GET /conversations', { query: {} }));
   expect(refused).toHaveBeenCalledOnce();

@@ -30,7 +30,7 @@ const TIMEOUT_MS = 30_000;
 let refused: () => void = () => {};
 
 /** Sets the callback for an ended session. */
-export function onRefused(then: () => void): void {
+export function onUnauthorized(then: () => void): void {
   refused = then;
 }
 

@@ -4,7 +4,7 @@ import { isAborted, Problem } from './problem';
 import { search } from './client';
 import { events } from './events';
 import { pass } from './pass';
-import type { ImportedReport, ImportReport } from './schema';
+import type { FileImportReport, JsonlImportReport } from './schema';
 
 /** Something that a format cannot hold. */
 export interface Lost {
@@ -20,12 +20,12 @@ export interface Watch {
 }
 
 /** Uploads a file of another program and returns the report of its import. */
-export async function importFile(name: string, body: Blob, watch: Watch): Promise<ImportedReport> {
+export async function importFile(name: string, body: Blob, watch: Watch): Promise<FileImportReport> {
   const response = await send(`/api/v1/import/files${search({ name })}`, 'application/octet-stream', body, watch.signal);
-  let report: ImportedReport | undefined;
+  let report: FileImportReport | undefined;
   for await (const { event, data } of events(response)) {
     if (event === 'progress') watch.tell((JSON.parse(data) as { records: number }).records);
-    if (event === 'report') report = JSON.parse(data) as ImportedReport;
+    if (event === 'report') report = JSON.parse(data) as FileImportReport;
     if (event === 'problem') throw Problem.answered((JSON.parse(data) as { status: number }).status, data);
   }
   if (report === undefined) throw new Problem('connection', 0, 'connection', 'the answer ended early');
@@ -33,9 +33,9 @@ export async function importFile(name: string, body: Blob, watch: Watch): Promis
 }
 
 /** Uploads native JSON lines and returns the report. */
-export async function importLines(body: Blob, signal: AbortSignal): Promise<ImportReport> {
+export async function importLines(body: Blob, signal: AbortSignal): Promise<JsonlImportReport> {
   const response = await send('/api/v1/import', 'application/x-ndjson', body, signal);
-  return (await response.json()) as ImportReport;
+  return (await response.json()) as JsonlImportReport;
 }
 
 /** Downloads an export in a format, with its file name and what the format could not hold. */

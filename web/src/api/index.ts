@@ -1,6 +1,6 @@
 // The API client as the rest of the page uses it.
 
-export { call, freshKey, onRefused } from './client';
+export { call, freshKey, onUnauthorized } from './client';
 export { exportFiles, exportLines, importFile, importLines, type Lost } from './files';
 export { follow, type LiveState } from './live';
 export { forgetPass, keepPass } from './pass';
@@ -13,9 +13,9 @@ export type {
   ConversationId,
   ConversationStatus,
   Field,
-  Found,
+  SearchPage,
   Hit,
-  ImportedReport,
+  FileImportReport,
   JournalEntry,
   Message,
   MessageId,

@@ -95,5 +95,5 @@ export function follow(listener: Listener): () => void {
 }
 
 async function journalEnd(): Promise<number> {
-  return (await call('GET /journal', { query: { after: 'end' } })).reached;
+  return (await call('GET /journal', { query: { after: 'end' } })).scanned_to;
 }

@@ -3,40 +3,17 @@
 /** A position in the journal. */
 export type After = number | End;
 
+/** A page of the attachments of a conversation. Pages hold the kinds one after another, in this order. */
+export type Annotations = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)[]; inputs: (Input)[]; lease: Lease | null; next?: AnnotationsCursor | null; notes: (Note)[]; states: (State)[]; streams: ([MessageId, string])[]; tool_calls: (ToolCallTrail)[] };
+
+/** Where a page ends; hand it back to get the next one. */
+export type AnnotationsCursor = string;
+
 /** Messages to append. */
 export type Append = { after?: MessageId | null; messages: (MessageInput)[] };
 
 /** The appended messages. */
 export type Appended = { ids: (MessageId)[] };
-
-/** Where messages are appended. */
-export type At2 = At2Head | At2After | At2InsteadOf | At2Branch;
-
-/** On a new branch, after this message of the path; `None` for the start. */
-export type At2After = { after: At2AfterValue };
-
-export type At2AfterValue = { branch: BranchId; message?: MessageId | null };
-
-/** At the end of a branch that exists. */
-export type At2Branch = { branch: At2BranchValue };
-
-export type At2BranchValue = { branch: BranchId };
-
-/** After the head; `branch` is opened if the head is not at the end of its branch. */
-export type At2Head = { head: At2HeadValue };
-
-export type At2HeadValue = { branch: BranchId };
-
-/** On a new branch, in place of this message of the path. */
-export type At2InsteadOf = { instead_of: At2InsteadOfValue };
-
-export type At2InsteadOfValue = { branch: BranchId; message: MessageId };
-
-/** A page of the attachments of a conversation. Pages hold the kinds one after another, in this order. */
-export type Attached = { bookmarks: (Bookmark)[]; calls: (Call)[]; folds: (Fold)[]; inputs: (Input)[]; lease: Lease | null; next?: AttachedCursor | null; notes: (Note)[]; states: (State)[]; streams: ([MessageId, string])[]; tool_calls: (ToolCallTrail)[] };
-
-/** Where a page ends; hand it back to get the next one. */
-export type AttachedCursor = string;
 
 /** The actor of an audit log entry. */
 export type AuditActor = "operator" | "token" | "stranger" | "server" | AuditActorKey;
@@ -75,21 +52,27 @@ export type BackupReport = { conversations: number; messages: number; path: stri
 /** A named position in a conversation: a snapshot, a second head. */
 export type Bookmark = { at: Moment; head: MessageId | null; metadata?: Json | null; name: string };
 
+/** A bounded count. */
+export type BoundedCount = { more: boolean; n: number };
+
 /** The fork point of an imported branch. */
 export type BranchBase = { fork?: MessageId | null; parent: BranchId };
 
 export type BranchId = string & { readonly kind?: 'BranchId' };
 
 /** A branch of a conversation. */
-export type BranchInfo = { fork: MessageId | null; id: BranchId; is_head: boolean; own: number; own_in_pieces: number; parent: BranchId | null; pieces: (Stretch)[]; why: Why };
+export type BranchInfo = { fork: MessageId | null; id: BranchId; is_head: boolean; own_in_ranges: number; own_messages: number; parent: BranchId | null; ranges: (MessageRange)[]; reason: BranchReason };
+
+/** Why a branch was opened.  - `start`: The conversation began. - `fork`: A fork: the conversation continues from an earlier message. - `retry`: The model was asked again. - `edit`: A message was edited, inserted or removed. - `withdrawal`: A message could not be sent and was withdrawn. - `clear`: The path was cleared. - `import`: It came from another program. */
+export type BranchReason = "start" | "fork" | "retry" | "edit" | "withdrawal" | "clear" | "import";
 
 /** One request to a model. */
-export type Call = { after: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (Stretch)[]; tokens_in?: number | null; tokens_out?: number | null };
+export type Call = { after: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (MessageRange)[]; tokens_in?: number | null; tokens_out?: number | null };
 
 export type CallId = string & { readonly kind?: 'CallId' };
 
 /** One request to a model. */
-export type CallInput = { after?: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (Stretch)[]; tokens_in?: number | null; tokens_out?: number | null };
+export type CallInput = { after?: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (MessageRange)[]; tokens_in?: number | null; tokens_out?: number | null };
 
 /** How one request to a model ended.  - `answered`: Answered. - `failed`: The provider or the way to it failed. - `stopped`: Stopped by a user. */
 export type CallOutcome = "answered" | "failed" | "stopped";
@@ -120,7 +103,7 @@ export type ChangeAppendEventsValue = { conversation: ConversationId; events: (N
 /** Adds messages. `origins` belong to some of them by id. */
 export type ChangeAppendMessages = { append_messages: ChangeAppendMessagesValue };
 
-export type ChangeAppendMessagesValue = { at: At2; conversation: ConversationId; head: HeadMove; messages: (NewMessage)[]; origins?: (MessageOrigin)[]; why: Why };
+export type ChangeAppendMessagesValue = { at: MessageAt; conversation: ConversationId; head: HeadMove; messages: (NewMessage)[]; origins?: (MessageOrigin)[]; why: BranchReason };
 
 /** Creates a conversation with its first branch. The same external id again is a retry. */
 export type ChangeCreateConversation = { create_conversation: ChangeCreateConversationValue };
@@ -145,7 +128,7 @@ export type ChangeEditProjectValue = { id: ProjectId; patch: ProjectPatch };
 /** Erases content everywhere by one bounded step, with a receipt; not undoable. Send it until it is finished. */
 export type ChangeErase = { erase: ChangeEraseValue };
 
-export type ChangeEraseValue = { target: Erase };
+export type ChangeEraseValue = { target: EraseTarget };
 
 /** Ends a streaming message, once. */
 export type ChangeFinishMessage = { finish_message: ChangeFinishMessageValue };
@@ -155,7 +138,7 @@ export type ChangeFinishMessageValue = { finish: Finish; message: MessageId };
 /** Moves the head: rewind, switch, clear. */
 export type ChangeMoveHead = { move_head: ChangeMoveHeadValue };
 
-export type ChangeMoveHeadValue = { conversation: ConversationId; to: HeadTo };
+export type ChangeMoveHeadValue = { conversation: ConversationId; to: HeadTarget };
 
 /** Moves a tool call along an allowed transition. */
 export type ChangeMoveToolCall = { move_tool_call: ChangeMoveToolCallValue };
@@ -165,7 +148,7 @@ export type ChangeMoveToolCallValue = { message: MessageId; note: string; part: 
 /** Opens an imported branch: base, own messages, pieces by their first and last message. */
 export type ChangeOpenBranch = { open_branch: ChangeOpenBranchValue };
 
-export type ChangeOpenBranchValue = { base?: BranchBase | null; branch: BranchId; conversation: ConversationId; origins?: (MessageOrigin)[]; own?: (NewMessage)[]; pieces?: (Stretch)[]; why: Why };
+export type ChangeOpenBranchValue = { base?: BranchBase | null; branch: BranchId; conversation: ConversationId; origins?: (MessageOrigin)[]; own?: (NewMessage)[]; pieces?: (MessageRange)[]; why: BranchReason };
 
 /** Purges a conversation in the trash by one bounded step; not undoable. Returns whether it is finished. */
 export type ChangePurge = { purge: ChangePurgeValue };
@@ -257,6 +240,30 @@ export type ChangeRenewLease = { renew_lease: ChangeRenewLeaseValue };
 
 export type ChangeRenewLeaseValue = { conversation: ConversationId; token: number; until: Moment };
 
+/** The result of one change. */
+export type ChangeResult = "applied" | ChangeResultConversation | ChangeResultMessages | ChangeResultEvents | ChangeResultLease | ChangeResultVersion | ChangeResultPurged | ChangeResultErased;
+
+/** The conversation, new or existing. */
+export type ChangeResultConversation = { conversation: ConversationId };
+
+/** The counts of what was erased. */
+export type ChangeResultErased = { erased: Receipt };
+
+/** The cursor of the last event that was logged. */
+export type ChangeResultEvents = { events: number };
+
+/** The fencing token. */
+export type ChangeResultLease = { lease: number };
+
+/** The last message that was added. */
+export type ChangeResultMessages = { messages: MessageId | null };
+
+/** Whether nothing is left to purge. */
+export type ChangeResultPurged = { purged: boolean };
+
+/** The new version of a document. */
+export type ChangeResultVersion = { version: number };
+
 /** Sets a bookmark; the same name again moves it. */
 export type ChangeSetBookmark = { set_bookmark: ChangeSetBookmarkValue };
 
@@ -275,12 +282,12 @@ export type ChangeSetStateValue = { after?: MessageId | null; conversation: Conv
 /** Splices the shown path: inserts or removes messages in the middle; the tail is kept by reference. */
 export type ChangeSplice = { splice: ChangeSpliceValue };
 
-export type ChangeSpliceValue = { at: SpliceAt; branch: BranchId; conversation: ConversationId; messages: (NewMessage)[]; origins?: (MessageOrigin)[] };
+export type ChangeSpliceValue = { at: SplicePosition; branch: BranchId; conversation: ConversationId; messages: (NewMessage)[]; origins?: (MessageOrigin)[] };
 
 /** Undoes or redoes the last change of a scope at the time when the transaction is applied. */
 export type ChangeStep = { step: ChangeStepValue };
 
-export type ChangeStepValue = { scope: Scope; step: Step };
+export type ChangeStepValue = { scope: UndoScope; step: UndoDirection };
 
 /** Takes inputs out of the queue, in the commit that uses them. */
 export type ChangeTakeInputs = { take_inputs: ChangeTakeInputsValue };
@@ -304,13 +311,16 @@ export type Chunk = { delta: string };
 export type Commit = { changes: (Change)[] };
 
 /** The result of a transaction. */
-export type Committed = { at: Moment; done: (Done)[]; first: number; position: number; repeated?: boolean };
+export type Committed = { at: Moment; first: number; is_replay?: boolean; position: number; results: (ChangeResult)[] };
 
 /** Confirmation of a destructive request. */
 export type Confirmed = { name: string };
 
 /** The content of a message: everything except its address. */
-export type Content = { author?: Author | null; body: Parts; metadata?: Json | null; model?: string | null; reply_to?: MessageId | null; role: string; seen?: Seen; status?: MessageStatus; time: Moment; time_known?: Known | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
+export type Content = { author?: Author | null; body: Parts; metadata?: Json | null; model?: string | null; reply_to?: MessageId | null; role: string; seen?: Visibility; status?: MessageStatus; time: Moment; time_source?: TimeSource | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
+
+/** A message beside a hit. */
+export type ContextMessage = { message: MessageId; role: string; text: string };
 
 /** A conversation as people see it in a list. */
 export type Conversation = { active_at: Moment; continued_from?: ConversationId | null; created_at: Moment; creator?: Author | null; external_id?: string | null; forked_from?: ConversationId | null; head?: MessageId | null; id: ConversationId; kind: ConversationKind; members?: (Author)[]; messages: number; metadata?: Json | null; pinned?: boolean; project?: ProjectId | null; status: ConversationStatus; tags?: (string)[]; title: string; tokens: number; trashed_at?: Moment | null; version: number; words: number };
@@ -335,67 +345,31 @@ export type ConversationTimes = { active_at: Moment; created_at: Moment; trashed
 /** A page of conversations. */
 export type Conversations = { conversations: (Conversation)[]; next?: string | null };
 
-/** A bounded count. */
-export type Count = { more: boolean; n: number };
-
-/** Whether all hits are counted.  - `shown`: Those that are shown, and whether there are more. - `all`: All of them, up to a thousand. */
-export type Counting = "shown" | "all";
+/** Whether all hits are counted.  - `bounded`: Those that are shown, and whether there are more. - `exact`: All of them, up to a thousand. */
+export type CountMode = "bounded" | "exact";
 
 /** Outcome counts of one record type. */
-export type Counts = { aside: number; mapped: number; read: number; reported: number };
+export type Counts = { mapped: number; read: number; reported: number; unmapped: number };
+
+/** Coverage of the index. */
+export type Coverage = { complete: boolean; last: number; position: number; waiting: number };
+
+/** A created API key. */
+export type CreatedKey = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; secret: string; tenant: TenantId; used_at?: Moment | null; user?: string | null };
 
 /** The state of a store. */
-export type DoctorReport = { engine: string; files: ([string, number])[]; largest: ([ConversationId, string, number])[]; position: number; schema: number; settings: ([string, string])[]; tables: ([string, number])[]; tables_complete: boolean };
+export type DoctorReport = { engine: string; files: ([string, number])[]; largest: ([ConversationId, string, number])[]; position: number; schema: number; settings: ([string, string])[]; tables: ([string, number])[]; tables_complete: boolean; warnings: (string)[] };
 
 /** A small versioned JSON value by kind and id: a character, a background, a template, settings. */
 export type Document = { at: Moment; body: Json | null; id: string; kind: string; project?: ProjectId | null; version: number };
-
-/** The result of one change. */
-export type Done = "plain" | DoneConversation | DoneMessages | DoneEvents | DoneLease | DoneVersion | DonePurged | DoneErased;
-
-/** The conversation, new or existing. */
-export type DoneConversation = { conversation: ConversationId };
-
-/** The counts of what was erased. */
-export type DoneErased = { erased: Receipt };
-
-/** The cursor of the last event that was logged. */
-export type DoneEvents = { events: number };
-
-/** The fencing token. */
-export type DoneLease = { lease: number };
-
-/** The last message that was added. */
-export type DoneMessages = { messages: MessageId | null };
-
-/** Whether nothing is left to purge. */
-export type DonePurged = { purged: boolean };
-
-/** The new version of a document. */
-export type DoneVersion = { version: number };
 
 /** An unsent draft. */
 export type Draft = { text: string };
 
 /** An edit of a message. */
-export type Edit = { message: MessageId; tail?: TailWish; with: MessageInput };
+export type Edit = { message: MessageId; tail?: FollowUpsInput; with: MessageInput };
 
 export type End = "end";
-
-/** A started session. */
-export type Entrance = { secret: string };
-
-/** The target of an erasure. */
-export type Erase = EraseMessage | EraseConversation | EraseAuthor;
-
-/** Everything that this author wrote, by external id. */
-export type EraseAuthor = { author: string };
-
-/** A conversation with everything in it. */
-export type EraseConversation = { conversation: ConversationId };
-
-/** One message, on every path that reaches it. */
-export type EraseMessage = { message: MessageId };
 
 /** The target of an erasure; exactly one of these. */
 export type ErasePlan = ErasePlanMessage | ErasePlanConversation | ErasePlanAuthor;
@@ -409,11 +383,23 @@ export type ErasePlanConversation = { conversation: ConversationId };
 /** One message, on every path that reaches it. */
 export type ErasePlanMessage = { message: MessageId };
 
+/** The target of an erasure. */
+export type EraseTarget = EraseTargetMessage | EraseTargetConversation | EraseTargetPerson;
+
+/** A conversation with everything in it. */
+export type EraseTargetConversation = { conversation: ConversationId };
+
+/** One message, on every path that reaches it. */
+export type EraseTargetMessage = { message: MessageId };
+
+/** Everything that this author wrote, by external id. */
+export type EraseTargetPerson = { person: string };
+
 /** The result of an erasure, and where erased content remains. */
-export type ErasedContent = { at: Moment; attached: number; backups_removed: number; blobs: number; conversations: number; finished: boolean; journal: number; kept: Kept; messages: number; scratch: number };
+export type ErasedContent = { annotations: number; at: Moment; backups_removed: number; blobs: number; conversations: number; finished: boolean; journal: number; kept: Kept; messages: number; scratch: number };
 
 /** Receipt of an erasure. */
-export type Erasure = { at: Moment; attached: number; audit: number; backups: number; bytes: number; conversations: number; files: number; keys: number; messages: number; rows: number; tenant: string; users: number };
+export type Erasure = { annotations: number; at: Moment; audit: number; backups: number; bytes: number; conversations: number; files: number; keys: number; messages: number; rows: number; tenant: string; users: number };
 
 /** An entry of a run's log. */
 export type Event = { at: Moment; body: Json; channel: string; cursor: number };
@@ -421,19 +407,22 @@ export type Event = { at: Moment; body: Json; channel: string; cursor: number };
 /** The field that a text belongs to.  - `title`: The name of a conversation. - `tags`: A tag of a conversation. - `text`: Words for the reader. - `reasoning`: Reasoning of the model. - `tool_call`: The name and the arguments of a tool call. - `tool_result`: Result of a tool call. - `media`: The name of a file. - `source`: The title of a source. - `summary`: A summary of earlier messages. - `error`: An error message. */
 export type Field = "title" | "tags" | "text" | "reasoning" | "tool_call" | "tool_result" | "media" | "source" | "summary" | "error";
 
+/** The result of an import. Every record that was read is counted: as mapped, unmapped, or reported. */
+export type FileImportReport = { conversations: (ImportedConversation)[]; left_out?: (LeftOut)[]; left_out_more?: number; library: number; records: { [name: string]: Counts }; repaired?: (Repaired)[]; roots: (ImportedRoot)[]; skipped?: (Skipped)[]; unmapped?: (UnmappedField)[] };
+
 /** How a streaming message ends. */
 export type Finish = { body?: Parts | null; status: MessageStatus; tokens?: number | null; usage?: Json | null };
 
 /** Completion of a streaming message. */
-export type FinishWish = { parts?: Parts | null; status: MessageStatus; text?: string | null; tokens?: number | null; usage?: Json | null };
+export type FinishStream = { parts?: Parts | null; status: MessageStatus; text?: string | null; tokens?: number | null; usage?: Json | null };
 
 /** A compaction: the folded messages of a path, and what the model sees in their place. */
-export type Fold = { active: boolean; after: MessageId; at: Moment; covers: (Stretch)[]; id: FoldId; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
+export type Fold = { active: boolean; after: MessageId; at: Moment; covers: (MessageRange)[]; id: FoldId; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
 
 export type FoldId = string & { readonly kind?: 'FoldId' };
 
 /** A fold to add. */
-export type FoldInput = { after?: MessageId | null; covers: (Stretch)[]; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
+export type FoldInput = { after?: MessageId | null; covers: (MessageRange)[]; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
 
 /** Effect of a fold on the messages it covers.  - `summary`: The model sees a summary in their place. - `tool_clear`: Tool results are left out. - `media_clear`: Media are left out. - `drop`: They are not sent to the model. */
 export type FoldKind = "summary" | "tool_clear" | "media_clear" | "drop";
@@ -441,14 +430,14 @@ export type FoldKind = "summary" | "tool_clear" | "media_clear" | "drop";
 /** The created fold. */
 export type Folded = { fold: FoldId };
 
+/** What happens to the messages after an edited one.  - `cut`: The path ends at the edited message. - `keep`: They follow the edited message. */
+export type FollowUpsInput = "cut" | "keep";
+
 /** A fork into a new conversation. */
 export type Fork = { after: MessageId; conversation?: ConversationDraft };
 
 /** A supported file format of another program. */
 export type FormatView = { about: string; generations: (string)[]; name: string };
-
-/** A page of hits. */
-export type Found = { cut_short: boolean; hits: (Hit)[]; micros: number; next: SearchCursor | null; reach: Reach; total: Count };
 
 /** Grouping of hits.  - `flat`: No grouping. - `conversations`: One hit per conversation, the first one. */
 export type Grouping = "flat" | "conversations";
@@ -457,48 +446,39 @@ export type Grouping = "flat" | "conversations";
 export type HeadMove = "follow" | "stay";
 
 /** Target of a head move. */
-export type HeadTo = HeadToMessage | HeadToEnd | HeadToOn | HeadToEmpty;
+export type HeadTarget = HeadTargetMessage | HeadTargetEnd | HeadTargetOn | HeadTargetEmpty;
 
 /** To a new, empty branch with this id. */
-export type HeadToEmpty = { empty: BranchId };
+export type HeadTargetEmpty = { empty: BranchId };
 
 /** To the end of this branch. */
-export type HeadToEnd = { end: BranchId };
+export type HeadTargetEnd = { end: BranchId };
 
 /** To this message: on the shown path if the message is on it, else on its own branch. */
-export type HeadToMessage = { message: MessageId };
+export type HeadTargetMessage = { message: MessageId };
 
 /** To this message of the path of this branch; `None` for its start. */
-export type HeadToOn = { on: HeadToOnValue };
+export type HeadTargetOn = { on: HeadTargetOnValue };
 
-export type HeadToOnValue = { branch: BranchId; message?: MessageId | null };
-
-/** The granted lease. */
-export type Held = { token: number };
+export type HeadTargetOnValue = { branch: BranchId; message?: MessageId | null };
 
 /** The created fold that hides the messages. */
 export type Hidden = { fold: FoldId };
 
 /** A search hit. */
-export type Hit = { after: (Neighbour)[]; author: Author | null; before: (Neighbour)[]; branch: BranchId | null; conversation: ConversationId; field: Field; fold: FoldId | null; in_conversation?: Count | null; kind: ConversationKind; message: MessageId | null; on_path: boolean; position: number | null; role: string | null; score?: number | null; snippet: Snippet; status: ConversationStatus; time: Moment; time_known?: Known | null; title: string };
+export type Hit = { after: (ContextMessage)[]; author: Author | null; before: (ContextMessage)[]; branch: BranchId | null; conversation: ConversationId; field: Field; fold: FoldId | null; in_conversation?: BoundedCount | null; kind: ConversationKind; message: MessageId | null; on_path: boolean; position: number | null; role: string | null; score?: number | null; snippet: Snippet; status: ConversationStatus; time: Moment; time_source?: TimeSource | null; title: string };
 
 /** A line that could not be imported. */
 export type ImportProblem = { line: number; why: string };
 
-/** The result of an import. */
-export type ImportReport = { conversations: number; lines: number; messages: number; problems: (ImportProblem)[]; unchanged: number };
-
 /** The outcome for one conversation. */
-export type ImportedConversation = { added: number; attached: number; external: string; id?: ConversationId | null; is_new: boolean; repaired?: (Repaired)[]; skipped?: (Skipped)[]; title: string; unchanged: number; updated: number };
-
-/** The result of an import. Every record that was read is counted: as mapped, unmapped, or reported. */
-export type ImportedReport = { aside?: (SetAside)[]; conversations: (ImportedConversation)[]; left_out?: (LeftOut)[]; left_out_more?: number; library: number; records: { [name: string]: Counts }; repaired?: (Repaired)[]; roots: (ImportedRoot)[]; skipped?: (Skipped)[] };
+export type ImportedConversation = { added: number; annotations: number; external: string; id?: ConversationId | null; is_new: boolean; repaired?: (Repaired)[]; skipped?: (Skipped)[]; title: string; unchanged: number; updated: number };
 
 /** A file or folder that was read. */
 export type ImportedRoot = { format: string; generation: string; path: string };
 
 /** Index progress, for callers that wait for it. */
-export type Indexed = { idle: boolean; in_trouble: boolean; position: number; waiting: number };
+export type IndexStatus = { idle: boolean; is_failing: boolean; position: number; waiting: number };
 
 /** Something that waits for a run to take it in. */
 export type Input = { at: Moment; body: Json; id: InputId; taken: boolean };
@@ -515,10 +495,13 @@ export type JournalEntry = { actor?: Author | null; at: Moment; conversation: Co
 export type JournalKind = "conversation_created" | "conversation_edited" | "messages_appended" | "message_finished" | "branch_opened" | "head_moved" | "note_added" | "note_removed" | "bookmark_set" | "bookmark_removed" | "state_set" | "fold_added" | "fold_switched" | "tool_call_put" | "tool_call_moved" | "events_appended" | "input_put" | "inputs_taken" | "lease_changed" | "document_put" | "call_recorded" | "blob_put" | "source_put" | "origin_put" | "quarantined" | "memory_put" | "memory_removed" | "project_created" | "project_edited" | "project_removed" | "undone" | "redone" | "purged" | "erased" | "chunk_appended";
 
 /** A page of the journal, oldest first. */
-export type JournalPage = { entries: (JournalEntry)[]; more: boolean; reached: number };
+export type JournalPage = { entries: (JournalEntry)[]; more: boolean; scanned_to: number };
 
 /** Any JSON, kept as it was written. */
 export type Json = unknown;
+
+/** The result of an import. */
+export type JsonlImportReport = { conversations: number; lines: number; messages: number; problems: (ImportProblem)[]; unchanged: number };
 
 /** Where erased content remains. */
 export type Kept = { backups: number; names: (string)[] };
@@ -543,20 +526,20 @@ export type KeyScopes = (KeyScope)[];
 /** A page of keys. */
 export type Keys = { keys: (Key)[] };
 
-/** How a time is known. Order never depends on it: order is by position.  - `exact`: Recorded when it happened. - `inherited`: Taken from a neighbour or from the conversation. - `file`: Taken from the file that held it. - `unknown`: Unknown; the value is a placeholder. */
-export type Known = "exact" | "inherited" | "file" | "unknown";
-
 /** The lease of a run: owner, expiry and fencing token. */
 export type Lease = { owner: string; token: number; until: Moment };
 
 /** A lease renewal. */
 export type LeaseRenewal = { token: number; until: Moment };
 
-/** A lease request. */
-export type LeaseWish = { owner: string; until: Moment };
-
 /** A file that was not read. */
 export type LeftOut = { name: string; why: string };
+
+/** A message and the conversation that owns it. */
+export type LocatedMessage = { branch: BranchId; conversation: ConversationId; message: Message; on_path: boolean };
+
+/** Messages with their places, as many as [`PAGE_BYTES`] hold; a single message may be larger. */
+export type LocatedMessagePage = { messages: (LocatedMessage)[]; more: boolean };
 
 /** The end of the log. */
 export type Logged = { cursor: number };
@@ -564,24 +547,50 @@ export type Logged = { cursor: number };
 /** Login request. */
 export type Login = { token: string };
 
-/** A created API key. */
-export type MadeKey = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; secret: string; tenant: TenantId; used_at?: Moment | null; user?: string | null };
-
 /** A text to remember, with its origin. */
 export type Memory = { collection: string; conversation?: ConversationId | null; external?: string | null; id: MemoryId; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
 
 export type MemoryId = string & { readonly kind?: 'MemoryId' };
 
 /** A message in JSON: flat, without its address, which the order of the response implies. */
-export type Message = { author?: Author | null; erased?: boolean; id: MessageId; metadata?: Json | null; model?: string | null; parts: Parts; position: number; reply_to?: MessageId | null; role: string; seen?: Seen | null; status: MessageStatus; time: Moment; time_known?: Known | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
+export type Message = { author?: Author | null; erased?: boolean; id: MessageId; metadata?: Json | null; model?: string | null; parts: Parts; position: number; reply_to?: MessageId | null; role: string; seen?: Visibility | null; status: MessageStatus; time: Moment; time_source?: TimeSource | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
+
+/** Where messages are appended. */
+export type MessageAt = MessageAtHead | MessageAtAfter | MessageAtInsteadOf | MessageAtBranch;
+
+/** On a new branch, after this message of the path; `None` for the start. */
+export type MessageAtAfter = { after: MessageAtAfterValue };
+
+export type MessageAtAfterValue = { branch: BranchId; message?: MessageId | null };
+
+/** At the end of a branch that exists. */
+export type MessageAtBranch = { branch: MessageAtBranchValue };
+
+export type MessageAtBranchValue = { branch: BranchId };
+
+/** After the head; `branch` is opened if the head is not at the end of its branch. */
+export type MessageAtHead = { head: MessageAtHeadValue };
+
+export type MessageAtHeadValue = { branch: BranchId };
+
+/** On a new branch, in place of this message of the path. */
+export type MessageAtInsteadOf = { instead_of: MessageAtInsteadOfValue };
+
+export type MessageAtInsteadOfValue = { branch: BranchId; message: MessageId };
 
 export type MessageId = string & { readonly kind?: 'MessageId' };
 
 /** A message to add. Give `text`, or `parts` for other content. */
-export type MessageInput = { author?: Author | null; id?: MessageId | null; metadata?: Json | null; model?: string | null; parts?: Parts | null; reply_to?: MessageId | null; role: string; seen?: Seen | null; status?: MessageStatus | null; text?: string | null; time?: Moment | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
+export type MessageInput = { author?: Author | null; id?: MessageId | null; metadata?: Json | null; model?: string | null; parts?: Parts | null; reply_to?: MessageId | null; role: string; seen?: Visibility | null; status?: MessageStatus | null; text?: string | null; time?: Moment | null; tokens?: number | null; turn?: number | null; usage?: Json | null };
 
 /** The origin of an imported message. */
 export type MessageOrigin = { external?: string | null; message: MessageId; ordinal: number; raw?: string | null; source: SourceId };
+
+/** Messages of a path, always in reading order. */
+export type MessagePage = { messages: (Message)[]; more: boolean };
+
+/** The messages that a fold covers or a call sent, as the first and the last of a stretch of the path. */
+export type MessageRange = { first: MessageId; last: MessageId };
 
 /** The life of a message.  - `complete`: Whole. - `streaming`: Still being written; its text grows in chunks. - `incomplete`: Ended early; partial content is kept. - `failed`: Could not be sent; not counted. */
 export type MessageStatus = "complete" | "streaming" | "incomplete" | "failed";
@@ -592,9 +601,6 @@ export type Moment = string;
 /** Kinds of objects that can be resolved.  - `conversation`: A conversation. - `message`: A message. - `project`: A project. */
 export type Named = "conversation" | "message" | "project";
 
-/** A message beside a hit. */
-export type Neighbour = { message: MessageId; role: string; text: string };
-
 /** A bookmark: a named position. */
 export type NewBookmark = { head?: MessageId | null; metadata?: Json | null };
 
@@ -602,7 +608,7 @@ export type NewBookmark = { head?: MessageId | null; metadata?: Json | null };
 export type NewBranch = { after: MessageId; message: MessageInput };
 
 /** A model call to record. */
-export type NewCall = { after?: MessageId | null; cost_micros?: number | null; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent?: (Stretch)[]; tokens_in?: number | null; tokens_out?: number | null };
+export type NewCall = { after?: MessageId | null; cost_micros?: number | null; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent?: (MessageRange)[]; tokens_in?: number | null; tokens_out?: number | null };
 
 /** A new version of a document. */
 export type NewDocument = { body: Json; project?: ProjectId | null };
@@ -614,10 +620,13 @@ export type NewEvent = { at: Moment; body: Json; channel: string };
 export type NewEvents = { channel: string; events: (Json)[] };
 
 /** A fold to add. */
-export type NewFold = { after: MessageId; covers: (Stretch)[]; id: FoldId; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
+export type NewFold = { after: MessageId; covers: (MessageRange)[]; id: FoldId; kind: FoldKind; made_by?: Json | null; parent?: FoldId | null; summary?: string | null };
 
 /** An input to queue for a run. */
 export type NewInput = { body: Json };
+
+/** A lease request. */
+export type NewLease = { owner: string; until: Moment };
 
 /** A memory to store. */
 export type NewMemory = { collection: string; conversation?: ConversationId | null; external?: string | null; id?: MemoryId | null; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
@@ -689,12 +698,6 @@ export type Part = { text?: unknown; type?: string; [name: string]: unknown };
 
 export type Parts = (Part)[];
 
-/** A message and the conversation that owns it. */
-export type Placed = { branch: BranchId; conversation: ConversationId; message: Message; on_path: boolean };
-
-/** Messages with their places, as many as [`PAGE_BYTES`] hold; a single message may be larger. */
-export type PlacedPage = { messages: (Placed)[]; more: boolean };
-
 /** An error response. */
 export type Problem = { at?: number | null; code: string; detail: string; status: number; title: string; type: string };
 
@@ -712,11 +715,8 @@ export type Quarantined = { at_byte: number; bytes: string; source: SourceId; wh
 /** The queued input. */
 export type Queued = { id: InputId };
 
-/** Coverage of the index. */
-export type Reach = { complete: boolean; last: number; position: number; waiting: number };
-
 /** The receipt of an erasure: what it removed. */
-export type Receipt = { at: Moment; attached: number; blobs: number; conversations: number; finished: boolean; journal: number; messages: number; scratch: number };
+export type Receipt = { annotations: number; at: Moment; blobs: number; conversations: number; finished: boolean; journal: number; messages: number; scratch: number };
 
 /** The recorded model call. */
 export type Recorded = { id: CallId };
@@ -733,12 +733,6 @@ export type Repaired = { place: string; what: string; why: string };
 /** The resolved object. */
 export type Resolved = { id: string };
 
-/** The scope of an undo or redo. */
-export type Scope = "everything" | "beside" | ScopeConversation;
-
-/** The last change of this conversation. */
-export type ScopeConversation = { conversation: ConversationId };
-
 /** Something that is overwritten and not journalled: a draft, a read mark, a "current" pointer. */
 export type Scratch = { actor?: string; at: Moment; body: Json; id: string; kind: string };
 
@@ -748,14 +742,14 @@ export type SearchCursor = string;
 /** The order of hits.  - `newest`: The newest first, by the time of the message itself. - `relevance`: The best first, among the newest [`RANKED_MAX`]. */
 export type SearchOrder = "newest" | "relevance";
 
-/** Initial visibility of a message. It can be hidden later by a fold or a splice. */
-export type Seen = { by_model: boolean; by_reader: boolean };
+/** A page of hits. */
+export type SearchPage = { coverage: Coverage; hits: (Hit)[]; micros: number; next: SearchCursor | null; timed_out: boolean; total: BoundedCount };
 
 /** Server version and permissions of the caller. */
 export type Session = { projects?: (ProjectId)[] | null; scopes: KeyScopes; tenant: TenantId; token: boolean; user?: string | null; version: string };
 
-/** An unmapped field. */
-export type SetAside = { count: number; key: string; record: string };
+/** A started session. */
+export type SessionSecret = { secret: string };
 
 /** A record that was not imported. */
 export type Skipped = { place: string; record: string; why: string };
@@ -769,13 +763,13 @@ export type Source = { at: Moment; format: string; generation: string; id: Sourc
 export type SourceId = string & { readonly kind?: 'SourceId' };
 
 /** The part of the shown path that a splice removes. */
-export type SpliceAt = SpliceAtAfter | SpliceAtReplace;
+export type SplicePosition = SplicePositionAfter | SplicePositionReplace;
 
 /** Nothing: the new messages are inserted after this one; `None` for the start. */
-export type SpliceAtAfter = { after: MessageId | null };
+export type SplicePositionAfter = { after: MessageId | null };
 
 /** These messages, both ends included. */
-export type SpliceAtReplace = { replace: Stretch };
+export type SplicePositionReplace = { replace: MessageRange };
 
 /** A named value that follows the branch. */
 export type State = { after: MessageId | null; at: Moment; name: string; value: Json | null };
@@ -783,14 +777,8 @@ export type State = { after: MessageId | null; at: Moment; name: string; value: 
 /** Statistics of a conversation or of many. */
 export type Stats = { by_day: { [name: string]: Tally }; by_model: { [name: string]: Tally }; by_role: { [name: string]: Tally }; conversations: number; total: Tally };
 
-/** Undo or redo.  - `undo`: Undo. - `redo`: Redo. */
-export type Step = "undo" | "redo";
-
 /** The change that was undone or redone. */
 export type Stepped = { position: number };
-
-/** The messages that a fold covers or a call sent, as the first and the last of a stretch of the path. */
-export type Stretch = { first: MessageId; last: MessageId };
 
 /** Target of a switch; exactly one of these. */
 export type SwitchTo = SwitchToMessage | SwitchToBranch;
@@ -801,11 +789,11 @@ export type SwitchToBranch = { branch: BranchId };
 /** The branch that this message belongs to. */
 export type SwitchToMessage = { message: MessageId };
 
-/** What happens to the messages after an edited one.  - `cut`: The path ends at the edited message. - `keep`: They follow the edited message. */
-export type TailWish = "cut" | "keep";
-
 /** Inputs that a run has taken from its queue. */
 export type Taken = { ids: (InputId)[] };
+
+/** The granted lease. */
+export type TakenLease = { token: number };
 
 /** Counts of a group of messages. */
 export type Tally = { messages: number; response_micros: number; timed: number; tokens: number; words: number };
@@ -823,6 +811,9 @@ export type TenantView = { created_at: Moment; id: TenantId; name: string; recei
 
 /** A page of tenants. */
 export type TenantsPage = { tenants: (Tenant)[] };
+
+/** How a time is known. Order never depends on it: order is by position.  - `exact`: Recorded when it happened. - `inherited`: Taken from a neighbour or from the conversation. - `file`: Taken from the file that held it. - `unknown`: Unknown; the value is a placeholder. */
+export type TimeSource = "exact" | "inherited" | "file" | "unknown";
 
 /** A position given by its message. */
 export type ToMessage = { message: MessageId };
@@ -851,14 +842,26 @@ export type ToolStep = { actor?: Author | null; at: Moment; note?: string; state
 /** Reading direction of a page.  - `backward`: Towards the start. - `forward`: Towards the head. */
 export type Towards = "backward" | "forward";
 
+/** Undo or redo.  - `undo`: Undo. - `redo`: Redo. */
+export type UndoDirection = "undo" | "redo";
+
 /** The scope of an undo or redo. */
-export type UndoScope = { beside?: boolean };
+export type UndoParameters = { workspace?: boolean };
+
+/** The scope of an undo or redo. */
+export type UndoScope = "everything" | "workspace" | UndoScopeConversation;
+
+/** The last change of this conversation. */
+export type UndoScopeConversation = { conversation: ConversationId };
 
 /** The effect of an undo or redo. */
 export type UndoStep = { at: Moment; kinds: (JournalKind)[]; position: number };
 
 /** The available undo and redo of a scope. */
 export type UndoSteps = { redo: UndoStep | null; undo: UndoStep | null };
+
+/** An unmapped field. */
+export type UnmappedField = { count: number; key: string; record: string };
 
 /** A user of a tenant: conversations have creators and members, and keys may act for a user. */
 export type User = { created_at: Moment; id: string; name: string };
@@ -896,11 +899,8 @@ export type VerifyReport = { blobs: number; conversations: number; erased: numbe
 /** The stored version. */
 export type Versioned = { version: number };
 
-/** Why a branch was opened.  - `start`: The conversation began. - `fork`: A fork: the conversation continues from an earlier message. - `retry`: The model was asked again. - `edit`: A message was edited, inserted or removed. - `withdrawn`: A message could not be sent and was withdrawn. - `clear`: The path was cleared. - `import`: It came from another program. */
-export type Why = "start" | "fork" | "retry" | "edit" | "withdrawn" | "clear" | "import";
-
-/** Messages of a path, always in reading order. */
-export type Window = { messages: (Message)[]; more: boolean };
+/** Initial visibility of a message. It can be hidden later by a fold or a splice. */
+export type Visibility = { by_model: boolean; by_reader: boolean };
 
 /** What every route takes and answers. */
 export interface Routes {
@@ -965,7 +965,7 @@ export interface Routes {
     path: undefined;
     query: { after?: string | null; creator?: string | null; external_id?: string | null; kind?: ConversationKind | null; limit?: number | null; metadata_key?: string | null; metadata_value?: string | null; project?: ProjectId | null; since?: Moment | null; status?: string | null; tag?: string | null; title?: string | null; until?: Moment | null };
     body: undefined;
-    answer: Count;
+    answer: BoundedCount;
   };
   /** Moves a conversation to the trash. */
   'DELETE /conversations/{conversation}': {
@@ -989,11 +989,11 @@ export interface Routes {
     answer: Conversation;
   };
   /** Returns a page of the notes, bookmarks, state, folds, calls, inputs and streams of a conversation. Pages are limited in bytes too; `next` is the cursor of the following page. */
-  'GET /conversations/{conversation}/attached': {
+  'GET /conversations/{conversation}/annotations': {
     path: { conversation: ConversationId };
-    query: { after?: AttachedCursor | null; limit?: number | null };
+    query: { after?: AnnotationsCursor | null; limit?: number | null };
     body: undefined;
-    answer: Attached;
+    answer: Annotations;
   };
   /** Removes a bookmark. */
   'DELETE /conversations/{conversation}/bookmarks/{name}': {
@@ -1104,7 +1104,7 @@ export interface Routes {
   'POST /conversations/{conversation}/hide': {
     path: { conversation: ConversationId };
     query: undefined;
-    body: Stretch;
+    body: MessageRange;
     answer: Hidden;
   };
   /** Queues an input for a run. */
@@ -1139,8 +1139,8 @@ export interface Routes {
   'POST /conversations/{conversation}/lease': {
     path: { conversation: ConversationId };
     query: undefined;
-    body: LeaseWish;
-    answer: Held;
+    body: NewLease;
+    answer: TakenLease;
   };
   /** Extends a lease. */
   'PUT /conversations/{conversation}/lease': {
@@ -1154,7 +1154,7 @@ export interface Routes {
     path: { conversation: ConversationId };
     query: { branch?: BranchId | null; direction?: Towards | null; from?: MessageId | null; limit?: number | null };
     body: undefined;
-    answer: Window;
+    answer: MessagePage;
   };
   /** Appends messages at the head, all or none. They are on disk when the response arrives. */
   'POST /conversations/{conversation}/messages': {
@@ -1188,7 +1188,7 @@ export interface Routes {
   'POST /conversations/{conversation}/remove': {
     path: { conversation: ConversationId };
     query: undefined;
-    body: Stretch;
+    body: MessageRange;
     answer: Conversation;
   };
   /** Renames a conversation: 1 to 50 characters, not empty, without / \ : * ? " < > |. */
@@ -1343,14 +1343,14 @@ export interface Routes {
     path: undefined;
     query: undefined;
     body: undefined;
-    answer: ImportReport;
+    answer: JsonlImportReport;
   };
   /** Imports files of another program: a file, or a zip of several. With `Accept: text/event-stream` the response is a stream of `progress` events, then a `report` or a `problem`. */
   'POST /import/files': {
     path: undefined;
     query: { as?: string | null; dry_run?: boolean; name?: string | null };
     body: undefined;
-    answer: ImportedReport;
+    answer: FileImportReport;
   };
   /** Returns changes after a position, oldest first. With `Accept: text/event-stream` it is a live stream; `Last-Event-ID` resumes it. */
   'GET /journal': {
@@ -1371,7 +1371,7 @@ export interface Routes {
     path: undefined;
     query: undefined;
     body: KeyDraft;
-    answer: MadeKey;
+    answer: CreatedKey;
   };
   /** Revokes a key, and ends its streams and sessions. */
   'DELETE /keys/{key}': {
@@ -1406,7 +1406,7 @@ export interface Routes {
     path: { message: MessageId };
     query: undefined;
     body: undefined;
-    answer: Placed;
+    answer: LocatedMessage;
   };
   /** Appends a chunk to a streaming message. */
   'POST /messages/{message}/chunks': {
@@ -1419,7 +1419,7 @@ export interface Routes {
   'POST /messages/{message}/finish': {
     path: { message: MessageId };
     query: undefined;
-    body: FinishWish;
+    body: FinishStream;
     answer: undefined;
   };
   /** Adds a note to a message: a rating, a pin, a label. */
@@ -1434,14 +1434,14 @@ export interface Routes {
     path: { message: MessageId };
     query: { after?: MessageId | null };
     body: undefined;
-    answer: PlacedPage;
+    answer: LocatedMessagePage;
   };
   /** Lists the thread of replies that contains a message, in pages of at most 4 MiB. */
   'GET /messages/{message}/thread': {
     path: { message: MessageId };
     query: { after?: MessageId | null };
     body: undefined;
-    answer: PlacedPage;
+    answer: LocatedMessagePage;
   };
   /** Removes a note. */
   'DELETE /notes/{note}': {
@@ -1489,7 +1489,7 @@ export interface Routes {
   'POST /redo': {
     path: undefined;
     query: undefined;
-    body: UndoScope;
+    body: UndoParameters;
     answer: Stepped;
   };
   /** Rebuilds the search index in the background. With `Accept: text/event-stream` the response is a stream of `progress` events, then a `report` or a `problem`. */
@@ -1497,7 +1497,7 @@ export interface Routes {
     path: undefined;
     query: undefined;
     body: Nothing;
-    answer: Indexed;
+    answer: IndexStatus;
   };
   /** Resolves an id, a unique prefix of an id, an external id, or @last. */
   'GET /resolve': {
@@ -1509,16 +1509,16 @@ export interface Routes {
   /** Searches messages, titles and tags, including messages that were just appended. A syntax error is a problem with the code `query` and its position in `at`. */
   'GET /search': {
     path: undefined;
-    query: { after?: string | null; count?: Counting; group?: Grouping; in?: ConversationId | null; include?: string | null; limit?: number | null; neighbours?: number | null; offset?: number; order?: SearchOrder; q: string; typing?: boolean };
+    query: { after?: string | null; count?: CountMode; group?: Grouping; in?: ConversationId | null; include?: string | null; limit?: number | null; neighbours?: number | null; offset?: number; order?: SearchOrder; q: string; typing?: boolean };
     body: undefined;
-    answer: Found;
+    answer: SearchPage;
   };
   /** Returns the progress of the search index. Searches include unindexed messages. */
   'GET /search/index': {
     path: undefined;
     query: { wait?: boolean };
     body: undefined;
-    answer: Indexed;
+    answer: IndexStatus;
   };
   /** Ends the session and its streams. */
   'DELETE /session': {
@@ -1539,7 +1539,7 @@ export interface Routes {
     path: undefined;
     query: undefined;
     body: Login;
-    answer: Entrance;
+    answer: SessionSecret;
   };
   /** Lists all imported files. */
   'GET /sources': {
@@ -1609,7 +1609,7 @@ export interface Routes {
     path: { tenant: TenantId };
     query: undefined;
     body: KeyDraft;
-    answer: MadeKey;
+    answer: CreatedKey;
   };
   /** Resumes a suspended tenant. */
   'POST /tenants/{tenant}/resume': {
@@ -1650,7 +1650,7 @@ export interface Routes {
   'POST /undo': {
     path: undefined;
     query: undefined;
-    body: UndoScope;
+    body: UndoParameters;
     answer: Stepped;
   };
   /** Lists the users of the tenant by id. */

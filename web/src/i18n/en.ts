@@ -67,7 +67,7 @@ export const en = {
   'search.look.trashed': 'Search the trash',
   'search.look.reasoning': 'Search reasoning',
   'search.behind': { one: 'Indexing: {n} message is not searchable yet.', other: 'Indexing: {n} messages are not searchable yet.' },
-  'search.cutShort': 'The search timed out; results may be missing.',
+  'search.timedOut': 'The search timed out; results may be missing.',
 
   'searchHelp.title': 'How to search',
   'searchHelp.example': 'Query',

@@ -69,7 +69,7 @@ export const zh: Texts = {
   'search.look.trashed': '搜索回收站',
   'search.look.reasoning': '搜索思考过程',
   'search.behind': { other: '索引尚未完成：还有 {n} 条消息未被搜索。' },
-  'search.cutShort': '搜索超时，结果可能不完整。',
+  'search.timedOut': '搜索超时，结果可能不完整。',
 
   'searchHelp.title': '搜索方法',
   'searchHelp.example': '输入',

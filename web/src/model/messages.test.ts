@@ -10,15 +10,15 @@ const message = (id: string, parts: Message['parts'] = [{ type: 'text', text: id
   parts,
   position: 1,
 });
-const branch = (fork: string | null, why: BranchInfo['why']): BranchInfo => ({
+const branch = (fork: string | null, reason: BranchInfo['reason']): BranchInfo => ({
   id: `br_${fork}`,
   parent: null,
   fork,
-  own_in_pieces: 0,
-  pieces: [],
-  own: 1,
+  own_in_ranges: 0,
+  ranges: [],
+  own_messages: 1,
   is_head: false,
-  why,
+  reason,
 });
 const path = ['a', 'b', 'c'].map((id) => message(id));
 
@@ -32,7 +32,7 @@ test('the first loaded message is the first of the path only if nothing stands b
 });
 
 test('what could not be sent is no alternative', () => {
-  expect(atForks(path, [branch('a', 'withdrawn')], true)).toEqual([]);
+  expect(atForks(path, [branch('a', 'withdrawal')], true)).toEqual([]);
 });
 
 test('editing changes the words and nothing else', () => {

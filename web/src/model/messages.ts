@@ -37,7 +37,7 @@ export function withWords(parts: Part[], text: string): Part[] {
 export function atForks(messages: Message[], branches: BranchInfo[], startsAtFirst: boolean): MessageId[] {
   const forks = new Set<MessageId | null>(
     branches
-      .filter((branch) => branch.why !== 'start' && branch.why !== 'withdrawn')
+      .filter((branch) => branch.reason !== 'start' && branch.reason !== 'withdrawal')
       .map((branch) => branch.fork ?? null),
   );
   return messages

@@ -25,7 +25,7 @@ async function attempt(work: () => Promise<void>): Promise<boolean> {
   }
 }
 
-function took(conversation: Conversation): void {
+function applyUpdate(conversation: Conversation): void {
   list.put(conversation);
   if (conversation.id === transcript.id) transcript.conversation = conversation;
 }
@@ -58,13 +58,13 @@ async function create(): Promise<Conversation | undefined> {
 /** Renames a conversation. Throws errors, because the field shows them. */
 export async function rename(conversation: Conversation, title: string): Promise<void> {
   const path = { conversation: conversation.id };
-  took(await call('POST /conversations/{conversation}/rename', { path, body: { title: title.trim() } }));
+  applyUpdate(await call('POST /conversations/{conversation}/rename', { path, body: { title: title.trim() } }));
   toasts.say(t('conversation.renamed'));
 }
 
 export async function setPinned(conversation: Conversation, pinned: boolean): Promise<void> {
   await attempt(async () => {
-    took(await call('PATCH /conversations/{conversation}', { path: { conversation: conversation.id }, body: { pinned } }));
+    applyUpdate(await call('PATCH /conversations/{conversation}', { path: { conversation: conversation.id }, body: { pinned } }));
   });
 }
 
@@ -73,7 +73,7 @@ export async function archive(conversation: Conversation): Promise<void> {
   await attempt(async () => {
     const beside = neighbour(conversation.id);
     const archived = await call('PATCH /conversations/{conversation}', { path, body: { status: 'archived' } });
-    took(archived);
+    applyUpdate(archived);
     leave(conversation.id, beside);
     toasts.say(t('conversation.archived'), undoOf(archived, () => void restore(conversation)));
   });
@@ -84,7 +84,7 @@ export async function trash(conversation: Conversation): Promise<void> {
     const beside = neighbour(conversation.id);
     const wasOpen = route.place.conversation === conversation.id;
     const trashed = await call('DELETE /conversations/{conversation}', { path: { conversation: conversation.id } });
-    took(trashed);
+    applyUpdate(trashed);
     // Deleting the last conversation creates a new one, which undo removes if it is unused.
     const isLast = wasOpen && list.status === 'active' && list.conversations.length === 0;
     const stopgap = isLast ? await createConversation() : undefined;
@@ -99,13 +99,13 @@ async function restoreAfter(conversation: Conversation, stopgap: Conversation | 
   await restore(conversation);
   if (open) route.go(conversation.id);
   const unused = list.conversations.find((one) => one.id === stopgap?.id && one.messages === 0);
-  if (unused) await attempt(async () => took(await call('DELETE /conversations/{conversation}', { path: { conversation: unused.id } })));
+  if (unused) await attempt(async () => applyUpdate(await call('DELETE /conversations/{conversation}', { path: { conversation: unused.id } })));
 }
 
 export async function restore(conversation: Conversation): Promise<void> {
   const path = { conversation: conversation.id };
   await attempt(async () => {
-    took(await call('POST /conversations/{conversation}/restore', { path, body: {} }));
+    applyUpdate(await call('POST /conversations/{conversation}/restore', { path, body: {} }));
     toasts.say(t('conversation.restored'));
   });
 }
@@ -192,7 +192,7 @@ function undoOf({ id, version }: Conversation, act: () => void): Action {
 export async function switchTo(conversation: ConversationId, message: MessageId, offset_px: number | undefined): Promise<void> {
   await attempt(async () => {
     const path = { conversation };
-    took(await call('POST /conversations/{conversation}/switch', { path, body: { message } }));
+    applyUpdate(await call('POST /conversations/{conversation}/switch', { path, body: { message } }));
     await transcript.moveTo(message, offset_px);
   });
 }

@@ -1,6 +1,6 @@
 // Import of files: one at a time, with progress and report.
 
-import { importFile, importLines, isAborted, type ImportedReport } from '../api';
+import { importFile, importLines, isAborted, type FileImportReport } from '../api';
 import { zipFiles, type NamedFile } from '../model/zip';
 import { list } from './list.svelte';
 import { problemText } from './toasts.svelte';
@@ -13,7 +13,7 @@ export interface Import {
   name: string;
   stage: Stage;
   records: number;
-  report: ImportedReport | undefined;
+  report: FileImportReport | undefined;
   /** Imported conversations and messages. */
   conversations: number;
   messages: number;
@@ -55,21 +55,21 @@ class Importing {
     void list.refresh();
   }
 
-  async #one(group: Group): Promise<ImportedReport> {
+  async #one(group: Group): Promise<FileImportReport> {
     const [first] = group.files;
     if (group.files.length > 1 || first === undefined || first.name.includes('/')) return this.#file(group.name, await zipFiles(group.files));
     return (await isOurs(first.file)) ? this.#lines(group.name, first.file) : this.#file(group.name, first.file);
   }
 
   /** Adds the report of one of several imports. */
-  #add(report: ImportedReport): void {
+  #add(report: FileImportReport): void {
     const before = this.current?.report;
-    const all: ImportedReport = {
+    const all: FileImportReport = {
       roots: [...(before?.roots ?? []), ...report.roots],
       records: { ...before?.records, ...report.records },
       conversations: [...(before?.conversations ?? []), ...report.conversations],
       library: (before?.library ?? 0) + report.library,
-      aside: [...(before?.aside ?? []), ...(report.aside ?? [])],
+      unmapped: [...(before?.unmapped ?? []), ...(report.unmapped ?? [])],
       repaired: [...(before?.repaired ?? []), ...(report.repaired ?? [])],
       skipped: [...(before?.skipped ?? []), ...(report.skipped ?? [])],
     };
@@ -91,15 +91,15 @@ class Importing {
     if (this.current) this.current = { ...this.current, ...change };
   }
 
-  #file(name: string, body: Blob): Promise<ImportedReport> {
+  #file(name: string, body: Blob): Promise<FileImportReport> {
     const tell = (records: number): void => this.#now({ stage: 'reading', records });
     return importFile(name, body, { signal: this.#controller.signal, tell });
   }
 
-  async #lines(name: string, body: Blob): Promise<ImportedReport> {
+  async #lines(name: string, body: Blob): Promise<FileImportReport> {
     const said = await importLines(body, this.#controller.signal);
     const skipped = said.problems.map(({ line, why }) => ({ place: `${name} line ${line}`, record: 'line', why }));
-    const count = { read: said.lines, mapped: said.lines - skipped.length, aside: 0, reported: skipped.length };
+    const count = { read: said.lines, mapped: said.lines - skipped.length, unmapped: 0, reported: skipped.length };
     const roots = [{ format: 'manent', generation: '1', path: name }];
     const { conversations = 0, messages = 0 } = this.current ?? {};
     this.#now({ conversations: conversations + said.conversations, messages: messages + said.messages });

@@ -1,6 +1,6 @@
 // Search while typing, in titles and messages of all conversations or of one.
 
-import { call, isAborted, Problem, type ConversationId, type Found, type Hit } from '../api';
+import { call, isAborted, Problem, type ConversationId, type SearchPage, type Hit } from '../api';
 import { mayBeWrong } from '../model/query';
 
 /** Pause in typing after which a search starts. */
@@ -21,7 +21,7 @@ export interface Answer {
   took_ms: number;
   /** Messages that are not indexed yet. */
   behind: number | undefined;
-  cutShort: boolean;
+  timedOut: boolean;
 }
 
 export class Search {
@@ -190,15 +190,15 @@ export class Search {
     };
   }
 
-  #take(text: string, found: Found, goesOn: boolean): void {
+  #take(text: string, found: SearchPage, goesOn: boolean): void {
     this.hits = goesOn ? [...this.hits, ...found.hits] : found.hits;
     if (!goesOn) this.active = -1;
     this.#next = found.next ?? undefined;
     this.answer = {
       text,
       took_ms: found.micros / 1000,
-      behind: found.reach.complete ? undefined : found.reach.waiting,
-      cutShort: found.cut_short,
+      behind: found.coverage.complete ? undefined : found.coverage.waiting,
+      timedOut: found.timed_out,
     };
   }
 }

@@ -31,8 +31,8 @@ const found = (messages: (string | null)[], next: string | null = null): object 
   hits: messages.map((message, index) => ({ ...hit(message ?? '', 100 - index), message })),
   total: { n: messages.length, more: next !== null },
   next,
-  reach: { position: 1, last: 1, waiting: 0, complete: true },
-  cut_short: false,
+  coverage: { position: 1, last: 1, waiting: 0, complete: true },
+  timed_out: false,
   micros: 1500,
 });
 const wrong = { type: 'x', title: 'x', status: 422, code: 'query', detail: 'this quotation mark is not closed, at character 0', at: 0 };

@@ -1,7 +1,7 @@
 // The session. The token comes once, in the link or typed, and is never stored by the page; what is stored is the
 // secret of the session.
 
-import { call, forgetPass, keepPass, onRefused, Problem } from '../api';
+import { call, forgetPass, keepPass, onUnauthorized, Problem } from '../api';
 import { drafts } from './drafts';
 import { search } from './search.svelte';
 
@@ -25,7 +25,7 @@ class Session {
   }
 
   async begin(): Promise<void> {
-    onRefused(() => {
+    onUnauthorized(() => {
       this.ended = this.state === 'in';
       this.state = 'out';
     });

@@ -324,7 +324,7 @@ class Transcript {
 
   async #readBranches(conversation: ConversationId, signal: AbortSignal): Promise<void> {
     const branches = await call('GET /conversations/{conversation}/branches', { path: { conversation } }, { signal });
-    const text = JSON.stringify(branches.map((one) => [one.id, one.fork, one.why]));
+    const text = JSON.stringify(branches.map((one) => [one.id, one.fork, one.reason]));
     if (text !== this.#branchesText) this.siblings.clear();
     [this.#branches, this.#branchesText] = [branches, text];
     await this.#readSiblings(signal);

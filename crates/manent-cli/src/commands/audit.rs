@@ -1,7 +1,7 @@
 //! `manent audit`: what was done by whom.
 
 use crate::home::Home;
-use crate::output::{BAD, BOLD, Cell, DIM, GOOD, ID, Output, Table, print};
+use crate::output::{BAD, BOLD, Cell, DIM, GOOD, ID, Output, Table, counted, print};
 use anyhow::{Result, bail};
 use clap::Args;
 use manent::Tenants;
@@ -77,12 +77,12 @@ impl Audit {
 pub fn show_check(screen: &Output, report: &AuditReport) -> Result<()> {
     if !screen.json {
         let (style, said) = match report.problems.is_empty() {
-            true => (GOOD, "as they were written"),
-            false => (BAD, "NOT as they were written"),
+            true => (GOOD, "no problems"),
+            false => (BAD, "tampered with"),
         };
         print(&format!(
-            "audit log: {} lines, {} erased: {}{said}{}, up to {}\n",
-            report.lines,
+            "audit log: {}, {} erased: {}{said}{}, up to {}\n",
+            counted(report.lines, "line"),
             report.erased,
             style.render(),
             style.render_reset(),

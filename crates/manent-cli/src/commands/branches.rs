@@ -30,7 +30,7 @@ impl Branches {
                 Cell::styled(branch.id, ID),
                 Cell::new(if branch.is_head { "yes" } else { "" }),
                 Cell::new(spelled(&branch.reason)),
-                Cell::new(branch.own_range),
+                Cell::new(branch.own_messages),
                 Cell::new(branch.fork.map(|fork| fork.to_string()).unwrap_or_default()),
             ]);
         }

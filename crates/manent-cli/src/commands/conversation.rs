@@ -1,14 +1,14 @@
 //! Conversations: `new`, `list`, `rename`, `tag`, `pin`, `archive`, `rm` and what undoes them.
 
 use crate::context::{CommandContext, named, read_json, title_of};
-use crate::output::{BOLD, Cell, DIM, ID, Table};
+use crate::output::{BOLD, Cell, DIM, ID, Table, counted};
 use crate::time;
 use anyhow::{Result, bail};
 use clap::Args;
-use manent::store::{EraseTarget, ListCursor};
+use manent::store::{EraseTarget, IdKind, ListCursor};
 use manent::{
-    Author, Conversation, ConversationDraft, ConversationKind, ConversationPatch, ConversationStatus, ListQuery,
-    OldBackups,
+    Author, Conversation, ConversationDraft, ConversationId, ConversationKind, ConversationPatch, ConversationStatus,
+    ListQuery, OldBackups,
 };
 
 /// Arguments that name one conversation.
@@ -125,8 +125,10 @@ impl List {
             return desk.screen.json(&conversations);
         }
         let mut table = Table::new(&["ID", "TITLE", "KIND", "MESSAGES", "ACTIVE"], 1);
-        for conversation in &conversations {
-            table.row(row(conversation, desk));
+        let ids: Vec<ConversationId> = conversations.iter().map(|conversation| conversation.id).collect();
+        let ids = desk.short_ids(IdKind::Conversation, &ids).await?;
+        for (conversation, id) in conversations.iter().zip(ids) {
+            table.row(row(conversation, id, desk));
         }
         desk.screen.table(&table)?;
         if more {
@@ -193,7 +195,7 @@ async fn all(desk: &CommandContext, query: ListQuery, limit: u32) -> Result<(Vec
     Ok((found, after.is_some()))
 }
 
-fn row(conversation: &Conversation, desk: &CommandContext) -> Vec<Cell> {
+fn row(conversation: &Conversation, id: String, desk: &CommandContext) -> Vec<Cell> {
     let title = match (conversation.pinned, desk.screen.is_terminal()) {
         (true, true) => format!("★ {}", title_of(conversation)),
         (_, true) => title_of(conversation).to_owned(),
@@ -204,7 +206,7 @@ fn row(conversation: &Conversation, desk: &CommandContext) -> Vec<Cell> {
         false => (spelled(&conversation.kind), conversation.active_at.to_string()),
     };
     vec![
-        Cell::styled(conversation.id, ID),
+        Cell::styled(id, ID),
         Cell::styled(title, BOLD),
         Cell::styled(kind, DIM),
         Cell::new(conversation.messages),
@@ -300,8 +302,8 @@ impl Purge {
         if found.status != ConversationStatus::Trashed {
             bail!("only a conversation in the trash can be purged; `manent rm {id}` puts it there");
         }
-        let (title, messages) = (named(&found), found.messages);
-        desk.screen.confirm(&format!("Destroy {title} with {messages} messages? This cannot be undone."))?;
+        let (title, messages) = (named(&found), counted(found.messages, "message"));
+        desk.screen.confirm(&format!("Destroy {title} with {messages}? This cannot be undone."))?;
         desk.database.purge(id).await?;
         desk.screen.done(&format!("purged {title}"));
         Ok(())
@@ -339,7 +341,10 @@ impl EraseArgs {
             (Some(text), ..) => {
                 let id = desk.conversation(&text).await?;
                 let found = desk.database.conversation(id).await?;
-                (EraseTarget::Conversation(id), format!("{} with {} messages", named(&found), found.messages))
+                (
+                    EraseTarget::Conversation(id),
+                    format!("{} with {}", named(&found), counted(found.messages, "message")),
+                )
             }
             (_, Some(text), _) => {
                 let id = desk.message(&text).await?;

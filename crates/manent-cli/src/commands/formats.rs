@@ -1,7 +1,7 @@
 //! Other programs' files for `import`, `export` and `convert`: what lies at a path, and what is said about it.
 
 use crate::context::CommandContext;
-use crate::output::{Cell, Output, Table};
+use crate::output::{Cell, Output, Table, counted};
 use crate::progress::Spinner;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -103,15 +103,15 @@ fn cells(texts: impl IntoIterator<Item = String>) -> Vec<Cell> {
 
 /// Record counts per kind, and unmapped fields.
 fn explain(screen: &Output, report: &FileImportReport) -> Result<()> {
-    let mut table = Table::new(&["RECORD", "READ", "MAPPED", "ASIDE", "REPORTED"], 0);
+    let mut table = Table::new(&["RECORD", "READ", "MAPPED", "UNMAPPED", "REPORTED"], 0);
     for (record, counts) in &report.records {
-        let counts = [counts.read, counts.mapped, counts.aside, counts.reported].map(|count| count.to_string());
+        let counts = [counts.read, counts.mapped, counts.unmapped, counts.reported].map(|count| count.to_string());
         table.row(cells([vec![record.clone()], counts.to_vec()].concat()));
     }
     screen.table(&table)?;
-    let mut table = Table::new(&["KEPT ASIDE", "COUNT"], 0);
-    for aside in &report.aside {
-        table.row(cells([format!("{}.{}", aside.record, aside.key), aside.count.to_string()]));
+    let mut table = Table::new(&["UNMAPPED FIELD", "COUNT"], 0);
+    for unmapped in &report.unmapped {
+        table.row(cells([format!("{}.{}", unmapped.record, unmapped.key), unmapped.count.to_string()]));
     }
     screen.table(&table)
 }
@@ -129,13 +129,13 @@ pub async fn export(database: &Database, screen: &Output, plan: &ExportPlan, to:
     let (exported, files) = written?;
     for lost in &exported.losses {
         let Lost { what, count, conversations } = lost;
-        screen.warn(&format!("{format} cannot hold {what}: {count} in {conversations} conversations"));
+        screen.warn(&format!("{format} cannot hold {what}: {count} in {}", counted(*conversations, "conversation")));
     }
     if plan.secrets == Secrets::Remove {
         tell_redacted(screen, exported.redacted);
     }
-    let (conversations, files) = (exported.conversations, files.len());
-    screen.done(&format!("{conversations} conversations in {files} files at {}", path.display()));
+    let (conversations, files) = (counted(exported.conversations, "conversation"), counted(files.len(), "file"));
+    screen.done(&format!("{conversations} in {files} at {}", path.display()));
     super::transfer::tell_damaged(screen, &exported.damaged)
 }
 

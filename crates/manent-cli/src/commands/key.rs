@@ -2,7 +2,7 @@
 
 use crate::commands::tenant::operator;
 use crate::home::Home;
-use crate::output::{BOLD, Cell, DIM, ID, Output, Table, print};
+use crate::output::{BOLD, Cell, DIM, ID, Output, Table, counted, print};
 use crate::time;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -137,7 +137,7 @@ async fn list(tenants: &Tenants, tenant: TenantId, screen: &Output) -> Result<()
     for key in &all {
         let scopes: Vec<&str> = key.scopes.iter().map(KeyScope::word).collect();
         let user = key.user.iter().map(|user| format!("user {user}"));
-        let projects = key.projects.iter().map(|projects| format!("{} projects", projects.len()));
+        let projects = key.projects.iter().map(|projects| counted(projects.len(), "project"));
         let limits: Vec<String> = user.chain(projects).collect();
         let state = match (key.revoked_at, key.expires_at) {
             (Some(_), _) => "revoked".to_owned(),

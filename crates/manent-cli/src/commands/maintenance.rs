@@ -4,7 +4,7 @@ use crate::commands::audit::show_check;
 use crate::commands::conversation::spelled;
 use crate::context::CommandContext;
 use crate::home::Home;
-use crate::output::{BOLD, Cell, DIM, Output, Table, print};
+use crate::output::{BOLD, Cell, DIM, Output, Table, counted, print};
 use crate::progress::{Indexing, Spinner};
 use crate::time;
 use anyhow::{Context, Result, bail};
@@ -12,8 +12,8 @@ use clap::Args;
 use manent::model::stats::Tally;
 use manent::model::{AuditActor, DEFAULT_TENANT, Day};
 use manent::store::system::{AuditReport, AuditSubject};
-use manent::store::{JournalEntry, JournalQuery, StatsQuery, VerifyReport};
-use manent::{Database, Location, Tenants};
+use manent::store::{IdKind, JournalEntry, JournalQuery, StatsQuery, VerifyReport};
+use manent::{ConversationId, Database, Location, Tenants};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -56,13 +56,13 @@ impl Stats {
         let total = &stats.total;
         let _ = writeln!(
             text,
-            "{}{} messages{} in {} conversations, {} words, {} tokens{}\n",
+            "{}{}{} in {}, {}, {}{}\n",
             BOLD.render(),
-            total.messages,
+            counted(total.messages, "message"),
             BOLD.render_reset(),
-            stats.conversations,
-            total.words,
-            total.tokens,
+            counted(stats.conversations, "conversation"),
+            counted(total.words, "word"),
+            counted(total.tokens, "token"),
             response(total),
         );
         let days: BTreeMap<String, Tally> =
@@ -205,8 +205,9 @@ impl Backup {
         match screen.json {
             true => screen.json(&report),
             false => {
-                let (messages, conversations) = (report.messages, report.conversations);
-                screen.done(&format!("{} holds {messages} messages in {conversations} conversations", report.path));
+                let messages = counted(report.messages, "message");
+                let conversations = counted(report.conversations, "conversation");
+                screen.done(&format!("{} holds {messages} in {conversations}", report.path));
                 Ok(())
             }
         }
@@ -292,7 +293,7 @@ async fn verify(database: &Database, tenants: Option<&Tenants>, screen: &Output)
         false => stores.iter().try_for_each(|(tenant, report)| show_report(tenant.as_deref(), report))?,
     }
     if problems > 0 {
-        bail!("{problems} problems; restore a backup");
+        bail!("{}; restore a backup", counted(problems, "problem"));
     }
     if let Some(lost) = lost {
         return Err(lost);
@@ -339,13 +340,13 @@ fn as_json(stores: &TenantReports, audit: Option<&AuditReport>) -> Result<serde_
 fn show_report(tenant: Option<&str>, report: &VerifyReport) -> Result<()> {
     let whose = tenant.map(|name| format!("{name}: ")).unwrap_or_default();
     print(&format!(
-        "{whose}{} messages, {} erased, {} conversations, {} journal rows, {} blobs: {}\n",
-        report.messages,
+        "{whose}{}, {} erased, {}, {}, {}: {}\n",
+        counted(report.messages, "message"),
         report.erased,
-        report.conversations,
-        report.journal,
-        report.blobs,
-        if report.is_sound() { "all as they were written" } else { "NOT as they were written" },
+        counted(report.conversations, "conversation"),
+        counted(report.journal, "journal row"),
+        counted(report.blobs, "blob"),
+        if report.is_sound() { "no problems" } else { "DAMAGED" },
     ))?;
     for problem in &report.problems {
         print(&format!("{}\n", serde_json::to_string(problem)?))?;
@@ -376,7 +377,9 @@ impl Reindex {
     }
 }
 
-/// Report versions, settings, sizes and the largest conversations.
+/// Report versions, settings, sizes and warnings.
+///
+/// Reads settings and sizes, not the data: `manent verify` checks every digest.
 #[derive(Args)]
 pub struct Doctor {}
 
@@ -386,14 +389,16 @@ impl Doctor {
         if desk.screen.json {
             return desk.screen.json(&report);
         }
-        let mut table = Table::new(&["WHAT", "VALUE"], 1);
-        let mut row = |what: &str, value: String| table.row(vec![Cell::styled(what, BOLD), Cell::new(value)]);
+        let indexed = desk.database.indexed();
+        let mut table = Table::new(&["ITEM", "VALUE"], 1);
+        let mut row = |item: &str, value: String| table.row(vec![Cell::styled(item, BOLD), Cell::new(value)]);
         row("engine", report.engine.clone());
         row("schema", report.schema.to_string());
         row("position", report.position.to_string());
+        row("indexed", format!("up to position {}", indexed.position));
         for (file, size) in &report.files {
             let note = match file.rsplit_once('-') {
-                Some((_, "wal")) => ", the write-ahead log: reused, and removed when the last program closes the store",
+                Some((_, "wal")) => ", write-ahead log: reused, and removed when the last program closes the store",
                 Some((_, "reserve")) => ", no data: released so that deletions work on a full disk",
                 _ => "",
             };
@@ -402,18 +407,32 @@ impl Doctor {
         for (name, value) in &report.settings {
             row("setting", format!("{name} = {value}"));
         }
-        for (name, size) in &report.tables {
+        for (name, size) in report.tables.iter().take(TABLES_MAX) {
             row("table", format!("{name} {}", bytes((*size).max(0) as u64)));
+        }
+        match report.tables.len().saturating_sub(TABLES_MAX) {
+            0 => {}
+            others => row("table", format!("{others} smaller ones; --json lists them")),
         }
         if !report.tables_complete {
             row("table", "more: a large file is measured for half a second only".to_owned());
         }
-        for (id, title, messages) in &report.largest {
-            row("largest", format!("{id} {messages} messages {title}"));
+        let ids: Vec<ConversationId> = report.largest.iter().map(|(id, ..)| *id).collect();
+        let ids = desk.short_ids(IdKind::Conversation, &ids).await?;
+        for ((_, title, messages), id) in report.largest.iter().zip(ids) {
+            row("largest", format!("{id} {} {title}", counted(*messages, "message")));
         }
-        desk.screen.table(&table)
+        desk.screen.table(&table)?;
+        report.warnings.iter().for_each(|warning| desk.screen.warn(warning));
+        print(&match report.warnings.len() {
+            0 => "healthy: no warnings; `manent verify` checks the data\n".to_owned(),
+            count => format!("{}\n", counted(count, "warning")),
+        })
     }
 }
+
+/// Number of tables in the report for people.
+const TABLES_MAX: usize = 8;
 
 fn bytes(size: u64) -> String {
     match size {

@@ -6,6 +6,16 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap_complete::Shell;
 use std::path::PathBuf;
+use std::sync::LazyLock;
+
+/// The version with the commit that the program is built from, if it is known, and the version of SQLite in it.
+pub fn long_version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let commit = option_env!("MANENT_BUILT_FROM").map(|commit| format!("commit {commit}, ")).unwrap_or_default();
+        format!("{} ({commit}SQLite {})", env!("CARGO_PKG_VERSION"), manent::store::sqlite::version())
+    });
+    &VERSION
+}
 
 /// Show the effective configuration and its sources.
 #[derive(Args)]
@@ -18,7 +28,7 @@ impl Config {
             ("home", home.folder.display().to_string(), home.folder_from),
             ("token", home.folder.join("token").display().to_string(), "home"),
             ("backups", home.backups().display().to_string(), "home"),
-            ("version", env!("CARGO_PKG_VERSION").to_owned(), "program"),
+            ("version", long_version().to_owned(), "program"),
         ];
         if screen.json {
             let values =

@@ -4,7 +4,8 @@ use crate::context::{CommandContext, read_json};
 use crate::output::{BOLD, Cell, DIM, ID, Table};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use manent::ProjectPatch;
+use manent::store::IdKind;
+use manent::{ProjectId, ProjectPatch};
 
 /// Create, list and change projects.
 #[derive(Args)]
@@ -74,9 +75,11 @@ impl Project {
                     return desk.screen.json(&projects);
                 }
                 let mut table = Table::new(&["ID", "NAME", "KIND", "FACTS"], 1);
-                for project in &projects {
+                let ids: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
+                let ids = desk.short_ids(IdKind::Project, &ids).await?;
+                for (project, id) in projects.iter().zip(ids) {
                     table.row(vec![
-                        Cell::styled(project.id, ID),
+                        Cell::styled(id, ID),
                         Cell::styled(&project.name, BOLD),
                         Cell::styled(&project.kind, DIM),
                         Cell::new(project.facts.len()),

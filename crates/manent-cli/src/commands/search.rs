@@ -2,14 +2,14 @@
 
 use super::conversation::{spelled, word};
 use crate::context::CommandContext;
-use crate::output::{BOLD, Cell, DIM, ID, Table, cut, one_line};
+use crate::output::{BOLD, Cell, DIM, ID, Table, counted, cut, one_line};
 use crate::styled_line::StyledLine;
 use crate::time;
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use clap::Args;
 use jiff::Zoned;
-use manent::store::HITS_MAX;
+use manent::store::{HITS_MAX, IdKind};
 use manent::text::{Field, QueryProblem};
 use manent::{
     ConversationId, ConversationStatus, CountMode, Grouping, Hit, Include, SearchCursor, SearchOrder, SearchPage,
@@ -92,7 +92,9 @@ impl Search {
         }
         let remarks = remarks(&found);
         if desk.screen.is_terminal() {
-            return desk.screen.page(&rendered(desk, &found, &remarks));
+            let hits: Vec<ConversationId> = found.hits.iter().map(|hit| hit.conversation).collect();
+            let ids = desk.short_ids(IdKind::Conversation, &hits).await?;
+            return desk.screen.page(&rendered(desk, &found, &ids, &remarks));
         }
         desk.screen.table(&table(&found))?;
         remarks.iter().for_each(|remark| desk.screen.hint(remark));
@@ -162,11 +164,11 @@ fn remarks(found: &SearchPage) -> Vec<String> {
         remarks.push(format!("more than {}; for the next ones add --after {next}", found.hits.len()));
     }
     if found.timed_out {
-        remarks.push("time ran out before everything was looked at".to_owned());
+        remarks.push("time ran out before everything was searched".to_owned());
     }
     if !found.coverage.complete {
         let waiting = found.coverage.waiting.max(found.coverage.last - found.coverage.position);
-        remarks.push(format!("the index is being made: {waiting} messages or changes were not looked at yet"));
+        remarks.push(format!("the index is being built: {} not searched yet", counted(waiting, "change")));
     }
     remarks
 }
@@ -189,16 +191,17 @@ fn table(found: &SearchPage) -> Table {
 }
 
 /// Hits grouped under the titles of their conversations.
-fn rendered(desk: &CommandContext, found: &SearchPage, remarks: &[String]) -> String {
+/// `ids` are the conversations of the hits, abbreviated.
+fn rendered(desk: &CommandContext, found: &SearchPage, ids: &[String], remarks: &[String]) -> String {
     let (mut text, mut heading) = (String::new(), None);
-    for hit in &found.hits {
+    for (hit, id) in found.hits.iter().zip(ids) {
         if heading.replace(hit.conversation) != Some(hit.conversation) {
             let mut line = match (hit.field, hit.title.as_str()) {
                 (Field::Title, _) => snippet(hit, BOLD),
                 (_, "") => StyledLine::of("(untitled)", BOLD),
                 (_, title) => StyledLine::of(title, BOLD),
             };
-            line.push(&format!("  {}", hit.conversation), ID);
+            line.push(&format!("  {id}"), ID);
             let _ = writeln!(text, "{}", line.styled());
         }
         if hit.message.is_some() || hit.field == Field::Tags {

@@ -1,13 +1,13 @@
 //! `manent show`: a conversation, pleasant to read.
 
 use crate::context::{CommandContext, title_of};
-use crate::output::{BAD, BOLD, DIM, ID, WARN, one_line, plain};
+use crate::output::{BAD, BOLD, DIM, ID, WARN, counted, one_line, plain};
 use crate::time;
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, bail};
 use clap::Args;
 use manent::model::BranchId;
-use manent::store::{BranchInfo, Direction, LocatedMessage, MessagePage};
+use manent::store::{BranchInfo, Direction, IdKind, LocatedMessage, MessagePage};
 use manent::{Conversation, ConversationId, Message, MessageId, MessageStatus, Part};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -95,7 +95,9 @@ impl Show {
         }
         let branches = desk.database.branches(id).await?;
         let place = around.map(|placed| placed.message.id);
-        desk.screen.page(&self.rendered(desk, &conversation, &window, &branches, place))
+        let messages: Vec<MessageId> = window.messages.iter().map(|message| message.id).collect();
+        let ids = desk.short_ids(IdKind::Message, &messages).await?;
+        desk.screen.page(&self.rendered(desk, &conversation, (&window, &ids), &branches, place))
     }
 
     /// Reads the messages around a message, on its own branch if it is not on the current path.
@@ -148,7 +150,7 @@ impl Show {
         &self,
         desk: &CommandContext,
         conversation: &Conversation,
-        window: &MessagePage,
+        (window, ids): (&MessagePage, &[String]),
         branches: &[BranchInfo],
         place: Option<MessageId>,
     ) -> String {
@@ -160,20 +162,20 @@ impl Show {
         if window.more {
             let _ = writeln!(text, "{}   … more {}{}\n", DIM.render(), way(self.forward), DIM.render_reset());
         }
-        for message in &window.messages {
-            self.message(&mut text, desk, message, place == Some(message.id));
+        for (message, id) in window.messages.iter().zip(ids) {
+            self.message(&mut text, desk, (message, id), place == Some(message.id));
             if let Some(count) = forks.get(&message.id) {
                 let word = if *count == 1 { "branch leaves" } else { "branches leave" };
                 let _ = writeln!(text, "{}   ⑂ {count} {word} here{}\n", WARN.render(), WARN.render_reset());
             }
         }
         if window.messages.is_empty() {
-            let _ = writeln!(text, "Nothing was said yet. Say something: manent append {} \"Hello\"", conversation.id);
+            let _ = writeln!(text, "No messages yet. Add one: manent append {} \"Hello\"", conversation.id);
         }
         text
     }
 
-    fn message(&self, text: &mut String, desk: &CommandContext, message: &Message, is_the_place: bool) {
+    fn message(&self, text: &mut String, desk: &CommandContext, (message, id): (&Message, &str), is_the_place: bool) {
         let content = &message.content;
         let who = content.author.as_ref().map(|author| if author.name.is_empty() { &author.id } else { &author.name });
         let style = role_style(&content.role);
@@ -187,7 +189,7 @@ impl Show {
             true => time::ago(content.time.at, &desk.now),
             false => time::exact(content.time.at, &desk.now),
         };
-        let _ = writeln!(text, "  {}{time}  {model}  {}{}", DIM.render(), message.id, DIM.render_reset());
+        let _ = writeln!(text, "  {}{time}  {model}  {id}{}", DIM.render(), DIM.render_reset());
         if message.erased {
             let _ = writeln!(text, "  {}(erased){}", DIM.render(), DIM.render_reset());
         }
@@ -249,7 +251,7 @@ fn head(desk: &CommandContext, conversation: &Conversation) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}{}{}", BOLD.render(), one_line(title_of(conversation)), BOLD.render_reset());
     let mut facts = vec![
-        format!("{} messages", conversation.messages),
+        counted(conversation.messages, "message"),
         format!("active {}", time::ago(conversation.active_at, &desk.now)),
     ];
     facts.extend(conversation.tags.iter().map(|tag| format!("#{}", one_line(tag))));

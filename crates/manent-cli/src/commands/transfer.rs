@@ -2,7 +2,7 @@
 
 use crate::commands::formats;
 use crate::context::CommandContext;
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::{Reading, Spinner, when_indexed};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -173,7 +173,7 @@ pub struct PartialFile(String);
 pub fn in_part(skipped: usize) -> Result<()> {
     match skipped {
         0 => Ok(()),
-        skipped => Err(PartialFile(format!("{skipped} records could not be taken in")).into()),
+        skipped => Err(PartialFile(format!("{} could not be imported", counted(skipped, "record"))).into()),
     }
 }
 
@@ -249,9 +249,9 @@ async fn lines_in(desk: &CommandContext, path: &Path) -> Result<()> {
     if desk.screen.json {
         desk.screen.json(&report)?;
     } else {
-        let (conversations, unchanged, messages) = (report.conversations, report.unchanged, report.messages);
-        desk.screen
-            .done(&format!("{conversations} conversations with {messages} messages, {unchanged} were here already"));
+        let conversations = counted(report.conversations, "conversation");
+        let messages = counted(report.messages, "message");
+        desk.screen.done(&format!("{conversations} with {messages}, {} unchanged", report.unchanged));
         let unfinished = ListQuery { statuses: vec![ConversationStatus::Importing], ..ListQuery::default() };
         let unfinished = desk.database.count(unfinished).await?.n;
         if unfinished > 0 {
@@ -266,7 +266,9 @@ async fn lines_in(desk: &CommandContext, path: &Path) -> Result<()> {
     }
     match report.problems.len() {
         0 => Ok(()),
-        problems => Err(PartialFile(format!("{problems} of {} lines could not be taken in", report.lines)).into()),
+        problems => {
+            Err(PartialFile(format!("{problems} of {} could not be imported", counted(report.lines, "line"))).into())
+        }
     }
 }
 

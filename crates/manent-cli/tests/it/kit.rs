@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// An installation that nobody else knows.
+/// An installation in a temporary folder.
 pub struct Home {
     pub folder: TempDir,
 }

@@ -96,7 +96,7 @@ fn an_import_is_indexed_when_it_ends() {
     };
     assert_eq!((number("position"), number("waiting")), (number("last"), 0), "{found}");
     let indexed = other.good(&["reindex", "--json"]);
-    assert!(indexed.contains("\"waiting\":0,\"idle\":true,\"in_trouble\":false"), "{indexed}");
+    assert!(indexed.contains("\"waiting\":0,\"idle\":true,\"is_failing\":false"), "{indexed}");
     let seen = other.on_terminal(&["reindex"], &[("NO_COLOR", "1")]);
     assert!(seen.contains("the index is new"), "{seen}");
     assert_eq!(other.good(&["search", "高铁"]).lines().count(), 1);

@@ -490,7 +490,7 @@ async fn read_pages(client: &mut Client, mut after: i64) -> Vec<(i64, String)> {
         for entry in entries {
             found.push((entry["position"].as_i64().expect("a position"), entry.to_string()));
         }
-        match page["reached"].as_i64().expect("a position") {
+        match page["scanned_to"].as_i64().expect("a position") {
             next if next > after && !entries.is_empty() => after = next,
             _ => return found,
         }

@@ -1,4 +1,4 @@
-//! A command that fills the screen, watched by somebody who types.
+//! Interactive search in a pseudo-terminal: the test types and reads the screen.
 
 use crate::kit::Home;
 use manent_testing::terminal;
@@ -231,7 +231,7 @@ impl Shown {
             }
             "h" | "l" => self.mode(numbers.trim_start_matches('?').parse().expect("a mode"), last == "h"),
             "m" => {}
-            _ => panic!("a sequence that nobody expects: {command:?}"),
+            _ => panic!("an unknown escape sequence: {command:?}"),
         }
     }
 
@@ -257,6 +257,6 @@ fn sequence(text: &str) -> Option<usize> {
     match text.as_bytes().get(1)? {
         b'[' => text[2..].find(|character: char| ('@'..='~').contains(&character)).map(|last| last + 3),
         b']' => text.find("\u{1b}\\").map(|last| last + 2),
-        other => panic!("a sequence that nobody expects: {other}"),
+        other => panic!("an unknown escape sequence: {other}"),
     }
 }

@@ -25,7 +25,7 @@ pub enum Item {
         count: u64,
     },
     /// Something of records that no noun holds was kept with them.
-    Aside {
+    Unmapped {
         /// The word of the program for the record.
         record: &'static str,
         /// The member; none for whole records.
@@ -86,7 +86,7 @@ impl Item {
             Self::Bookmark(item) => item.record,
             Self::Root(_)
             | Self::Found { .. }
-            | Self::Aside { .. }
+            | Self::Unmapped { .. }
             | Self::Blob(_)
             | Self::End { .. }
             | Self::Problem(_)

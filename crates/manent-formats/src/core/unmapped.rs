@@ -11,16 +11,16 @@ pub struct UnmappedFields(BTreeMap<(&'static str, String), u64>);
 
 impl UnmappedFields {
     /// Counts the members of a record that its noun does not hold.
-    pub fn look(&mut self, text: &str, record: &'static str, held: &[&str]) {
+    pub fn scan(&mut self, text: &str, record: &'static str, mapped: &[&str]) {
         if let Some(members) = Members::parse(text) {
-            self.members(&members, record, held);
+            self.members(&members, record, mapped);
         }
     }
 
     /// Counts members that were read already.
-    pub fn members(&mut self, members: &Members<'_>, record: &'static str, held: &[&str]) {
+    pub fn members(&mut self, members: &Members<'_>, record: &'static str, mapped: &[&str]) {
         for (key, _) in &members.0 {
-            if !held.contains(&key.as_ref()) {
+            if !mapped.contains(&key.as_ref()) {
                 self.add(record, key);
             }
         }
@@ -34,9 +34,9 @@ impl UnmappedFields {
     }
 
     /// Hands on what was counted.
-    pub fn tell(self, sink: &mut dyn Sink) -> Result<(), ReadError> {
+    pub fn emit(self, sink: &mut dyn Sink) -> Result<(), ReadError> {
         for ((record, key), count) in self.0 {
-            sink.take(Item::Aside { record, key: Some(key), count })?;
+            sink.take(Item::Unmapped { record, key: Some(key), count })?;
         }
         Ok(())
     }

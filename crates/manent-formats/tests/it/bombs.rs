@@ -148,7 +148,7 @@ fn values() -> Vec<(&'static str, Vec<(&'static [u8], u64)>)> {
     ]
 }
 
-/// The names of so many files that a program might have written, and what stands in each.
+/// The names and contents of this many files of a program.
 fn many(format: &str) -> Option<(&'static str, &'static str, &'static [u8])> {
     match format {
         "veloca" => Some((".veloca/storage/", ".json", b"{}")),

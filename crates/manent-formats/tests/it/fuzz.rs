@@ -1,4 +1,4 @@
-//! Every reader against files that nobody wrote: a short run with the other tests, and a long one with `make fuzz`.
+//! Fuzzing of every reader: a short run with the other tests, and a long one with `make fuzz`.
 //!
 //! `MANENT_FUZZ_SECONDS` says how long each format is tried, `MANENT_FUZZ_SEED` where the numbers begin, and
 //! `MANENT_FUZZ_FORMAT` names one. An input that breaks something is written into a folder, which is told; it belongs
@@ -61,7 +61,7 @@ fn quietly() {
     }));
 }
 
-/// Says what is tried now: in a file, for whoever looks after the process is gone, and to somebody who waits for it.
+/// Reports the current input: in a file, which survives a crash of the process, and to the watchdog.
 struct Watch {
     file: std::fs::File,
     /// The run and when it began; none between two.
@@ -104,7 +104,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tries a format for a while, or so many times.
+/// Fuzzes a format for a time, or for a number of inputs.
 fn fuzz(format: &Format, seed: u64, until: impl Fn(u64) -> bool) -> (u64, u64, Broken) {
     let (corpus, words) = (corpus::of(format.name), corpus::words());
     let (mut run, mut held, mut broken) = (0, 0, Broken::new());

@@ -436,13 +436,15 @@ pub fn report(items: &[Item]) -> String {
     let mut found: BTreeMap<&str, u64> = BTreeMap::new();
     let mut mapped: BTreeMap<&str, u64> = BTreeMap::new();
     let mut told: BTreeMap<&str, u64> = BTreeMap::new();
-    let (mut aside, mut words) = (Vec::new(), Vec::new());
+    let (mut unmapped, mut words) = (Vec::new(), Vec::new());
     for item in items {
         match item {
             Item::Root(root) => words.push(format!("{} generation {}: {}", root.format, root.generation, root.path)),
             Item::Found { record, count } => *found.entry(record).or_default() += count,
-            Item::Aside { record, key: Some(key), count } => aside.push(format!("aside: {record}.{key} {count}")),
-            Item::Aside { record, key: None, count } => *told.entry(record).or_default() += count,
+            Item::Unmapped { record, key: Some(key), count } => {
+                unmapped.push(format!("unmapped: {record}.{key} {count}"))
+            }
+            Item::Unmapped { record, key: None, count } => *told.entry(record).or_default() += count,
             Item::Problem(problem) => {
                 *told.entry(problem.record).or_default() += 1;
                 words.push(format!("skipped: {} {}: {}", problem.place, problem.record, problem.why));
@@ -463,6 +465,6 @@ pub fn report(items: &[Item]) -> String {
         words.push(format!("{record}: {count} read, {as_nouns} mapped, {otherwise} kept or told{verdict}"));
     }
     words.extend(mapped.keys().chain(told.keys()).map(|record| format!("{record}: NEVER COUNTED")));
-    words.extend(aside);
+    words.extend(unmapped);
     words.join("\n")
 }

@@ -73,11 +73,11 @@ fn every_kind_of_record_comes_back_to_the_byte() {
         todos: 1 read, 1 mapped, 0 kept or told
         tool call: 9 read, 9 mapped, 0 kept or told
         window: 1 read, 1 mapped, 0 kept or told
-        aside: agent.configVersion 1
-        aside: agent.lastBookmark 1
-        aside: agent.lastSfpIndex 1
-        aside: agent.lineage 1
-        aside: agent.metadata 1"#]],
+        unmapped: agent.configVersion 1
+        unmapped: agent.lastBookmark 1
+        unmapped: agent.lastSfpIndex 1
+        unmapped: agent.lineage 1
+        unmapped: agent.metadata 1"#]],
     );
 }
 
@@ -95,10 +95,10 @@ fn the_folder_of_the_first_release_comes_back_to_the_byte() {
         message: 32 read, 22 mapped, 10 kept or told
         snapshot: 1 read, 1 mapped, 0 kept or told
         tool call: 2 read, 2 mapped, 0 kept or told
-        aside: agent.configVersion 2
-        aside: agent.lastSfpIndex 2
-        aside: agent.lineage 2
-        aside: agent.metadata 2"#]],
+        unmapped: agent.configVersion 2
+        unmapped: agent.lastSfpIndex 2
+        unmapped: agent.lineage 2
+        unmapped: agent.metadata 2"#]],
     );
 }
 
@@ -113,10 +113,10 @@ fn a_run_that_was_interrupted_comes_back_to_the_byte() {
         event: 13 read, 13 mapped, 0 kept or told
         message: 3 read, 3 mapped, 0 kept or told
         tool call: 1 read, 1 mapped, 0 kept or told
-        aside: agent.configVersion 1
-        aside: agent.lastSfpIndex 1
-        aside: agent.lineage 1
-        aside: agent.metadata 1"#]],
+        unmapped: agent.configVersion 1
+        unmapped: agent.lastSfpIndex 1
+        unmapped: agent.lineage 1
+        unmapped: agent.metadata 1"#]],
     );
 }
 
@@ -131,11 +131,11 @@ fn the_list_of_a_pool_that_was_shut_down_is_no_conversation() {
         event: 11 read, 11 mapped, 0 kept or told
         message: 2 read, 2 mapped, 0 kept or told
         pool: 1 read, 0 mapped, 1 kept or told
-        aside: agent.configVersion 1
-        aside: agent.lastBookmark 1
-        aside: agent.lastSfpIndex 1
-        aside: agent.lineage 1
-        aside: agent.metadata 1"#]],
+        unmapped: agent.configVersion 1
+        unmapped: agent.lastBookmark 1
+        unmapped: agent.lastSfpIndex 1
+        unmapped: agent.lineage 1
+        unmapped: agent.metadata 1"#]],
     );
 }
 
@@ -157,11 +157,11 @@ fn a_call_that_waited_for_its_approval_comes_back_to_the_byte() {
         event: 29 read, 29 mapped, 0 kept or told
         message: 4 read, 4 mapped, 0 kept or told
         tool call: 2 read, 2 mapped, 0 kept or told
-        aside: agent.configVersion 1
-        aside: agent.lastBookmark 1
-        aside: agent.lastSfpIndex 1
-        aside: agent.lineage 1
-        aside: agent.metadata 1"#]],
+        unmapped: agent.configVersion 1
+        unmapped: agent.lastBookmark 1
+        unmapped: agent.lastSfpIndex 1
+        unmapped: agent.lineage 1
+        unmapped: agent.metadata 1"#]],
     );
 }
 
@@ -213,11 +213,11 @@ fn a_call_that_was_killed_while_it_ran_is_sealed() {
         event: 19 read, 19 mapped, 0 kept or told
         message: 4 read, 4 mapped, 0 kept or told
         wal: 2 read, 0 mapped, 2 kept or told
-        aside: agent.configVersion 1
-        aside: agent.lastBookmark 1
-        aside: agent.lastSfpIndex 1
-        aside: agent.lineage 1
-        aside: agent.metadata 1"#]].assert_eq(&report(&items));
+        unmapped: agent.configVersion 1
+        unmapped: agent.lastBookmark 1
+        unmapped: agent.lastSfpIndex 1
+        unmapped: agent.lineage 1
+        unmapped: agent.metadata 1"#]].assert_eq(&report(&items));
     expect![[r#"
         changed: agt-executing/events/monitor.log
         +{"cursor":12,"bookmark":{"seq":12,"timestamp":1794770561936},"event":{"channel":"monitor","type":"state_changed","state":"WORKING","bookmark":{"seq":12,"timestamp":1794770561936}}}

@@ -30,7 +30,7 @@ fn every_tree_is_of_one_format_only() {
         check(&tree, Some("personalab"));
     }
     check(&memory(&[("config.json", "{\"features\":{\"director_plot_control\":{}}}")]), Some("personalab"));
-    // Somebody sorted the names, and the sessions are far behind.
+    // The names are sorted, and the sessions come late.
     let entry = r#"{"create_at":"","entry_id":"e","message":"","role":"user","session_id":"s"},"#.repeat(1_000);
     let sorted = format!(r#"{{"compacted_dialogues":[],"entries":[{}],"sessions":[]}}"#, entry.trim_end_matches(','));
     check(&memory(&[("x.json", &sorted)]), Some("veloca"));

@@ -101,11 +101,11 @@ fn odd_layout_and_unknown_members_come_back_to_the_byte() {
         repaired: sessions/a b.json at byte 15 half a character: half a character stands in a text; a mark stands for it here
         message: 4 read, 4 mapped, 0 kept or told
         session: 2 read, 2 mapped, 0 kept or told
-        aside: index.more 1
-        aside: index entry.x 1
-        aside: message.n 1
-        aside: session.a 2
-        aside: session.messages2 1"#]],
+        unmapped: index.more 1
+        unmapped: index entry.x 1
+        unmapped: message.n 1
+        unmapped: session.a 2
+        unmapped: session.messages2 1"#]],
     );
 }
 

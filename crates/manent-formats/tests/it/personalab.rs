@@ -88,10 +88,10 @@ fn the_conversations_of_the_second_version_come_back_to_the_byte() {
         plot_state: 1 read, 1 mapped, 0 kept or told
         settings: 1 read, 1 mapped, 0 kept or told
         summary: 1 read, 1 mapped, 0 kept or told
-        aside: character_snapshot.snapshot_created_at 1
-        aside: character_snapshot.source_preset 1
-        aside: metadata.presets 1
-        aside: metadata.rag_scope 1"#]],
+        unmapped: character_snapshot.snapshot_created_at 1
+        unmapped: character_snapshot.source_preset 1
+        unmapped: metadata.presets 1
+        unmapped: metadata.rag_scope 1"#]],
     );
 }
 
@@ -132,7 +132,7 @@ fn the_open_session_carries_what_the_characters_are() {
         line: 8 read, 8 mapped, 0 kept or told
         plot_state: 2 read, 2 mapped, 0 kept or told
         session: 4 read, 4 mapped, 0 kept or told
-        aside: character_state.mood 1"#]],
+        unmapped: character_state.mood 1"#]],
     );
 }
 
@@ -151,8 +151,8 @@ fn odd_lines_come_back_to_the_byte() {
         instance: 2 read, 2 mapped, 0 kept or told
         line: 8 read, 5 mapped, 3 kept or told
         session: 2 read, 2 mapped, 0 kept or told
-        aside: line.n 1
-        aside: metadata.mood 1"#]],
+        unmapped: line.n 1
+        unmapped: metadata.mood 1"#]],
     );
 }
 
@@ -167,8 +167,8 @@ fn odd_conversations_come_back_to_the_byte() {
         conversation: 2 read, 2 mapped, 0 kept or told
         line: 3 read, 3 mapped, 0 kept or told
         plot_state: 1 read, 1 mapped, 0 kept or told
-        aside: character_snapshot.more 1
-        aside: metadata.x 1"#]],
+        unmapped: character_snapshot.more 1
+        unmapped: metadata.x 1"#]],
     );
 }
 

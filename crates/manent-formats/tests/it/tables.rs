@@ -105,7 +105,7 @@ fn the_file_of_the_plugin_comes_back_row_by_row() {
         repaired: chat.sqlite Conversation row 4 pointer dangling: the newest message 5830bbcd-ff99-408b-83be-1225fdcaae53 of conversation conv-4 is not there
         conversation: 5 read, 5 mapped, 0 kept or told
         message: 8 read, 8 mapped, 0 kept or told
-        aside: conversation.brand 1"#]],
+        unmapped: conversation.brand 1"#]],
     );
 }
 
@@ -135,7 +135,7 @@ fn the_tables_of_the_design_come_back_row_by_row() {
         conversation-tables generation draft: chat.sqlite
         conversation: 4 read, 4 mapped, 0 kept or told
         message: 11 read, 11 mapped, 0 kept or told
-        aside: conversation.metadata 1"#]],
+        unmapped: conversation.metadata 1"#]],
     );
 }
 
@@ -157,12 +157,12 @@ fn settings_other_tables_and_columns_come_back() {
             conversation: 1 read, 1 mapped, 0 kept or told
             message: 1 read, 1 mapped, 0 kept or told
             table: 3 read, 0 mapped, 3 kept or told
-            aside: conversation.brand 1
-            aside: conversation.extra "column 1
-            aside: conversation.sequence 1
-            aside: conversation.status 1
-            aside: message.metadata 1
-            aside: message.score 1"#]],
+            unmapped: conversation.brand 1
+            unmapped: conversation.extra "column 1
+            unmapped: conversation.sequence 1
+            unmapped: conversation.status 1
+            unmapped: message.metadata 1
+            unmapped: message.score 1"#]],
     );
     assert!(dump(&bytes).contains("user_version 7"));
 }

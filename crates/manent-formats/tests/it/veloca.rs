@@ -74,7 +74,7 @@ fn the_authors_own_file_comes_back_to_the_byte() {
         compaction: 1 read, 1 mapped, 0 kept or told
         entry: 4 read, 4 mapped, 0 kept or told
         session: 2 read, 2 mapped, 0 kept or told
-        aside: entry.is_compaction 4"#]],
+        unmapped: entry.is_compaction 4"#]],
     );
 }
 
@@ -90,7 +90,7 @@ fn the_file_of_the_schema_comes_back_to_the_byte() {
         compaction: 1 read, 1 mapped, 0 kept or told
         entry: 2 read, 2 mapped, 0 kept or told
         session: 1 read, 1 mapped, 0 kept or told
-        aside: entry.is_compaction 2"#]],
+        unmapped: entry.is_compaction 2"#]],
     );
 }
 
@@ -119,7 +119,7 @@ fn the_file_of_the_rust_crate_comes_back_to_the_byte() {
         compaction: 1 read, 1 mapped, 0 kept or told
         entry: 5 read, 5 mapped, 0 kept or told
         session: 2 read, 2 mapped, 0 kept or told
-        aside: entry.is_compaction 5"#]],
+        unmapped: entry.is_compaction 5"#]],
     );
 }
 

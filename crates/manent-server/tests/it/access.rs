@@ -1,7 +1,7 @@
 //! Who may do what: every operation of the description is tried by everybody, and exactly those who may succeed.
 //!
 //! The story of all operations is told once more. Before each call everybody who must not make it tries the very same
-//! request, and nothing may come of it; then the call is made by whoever has just enough.
+//! request, and nothing may come of it; then the least privileged allowed caller makes the call.
 
 use crate::kit::{Running, good, text};
 use crate::operations::{Callers, Request, Story, tell};
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What somebody is, and why they must not succeed.
+/// The kind of a caller, and why it must be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// They show nothing, or nothing that counts: they are told nothing at all.
-    Nobody,
+    Unauthenticated,
     /// They are in, with too little.
     Lacks(&'static [&'static str]),
     /// They may do everything in another part of the same tenant.
@@ -24,7 +24,7 @@ enum Kind {
     Foreign,
 }
 
-/// Somebody who must not succeed.
+/// A caller that must be refused.
 struct Other {
     name: &'static str,
     kind: Kind,
@@ -35,7 +35,7 @@ struct Other {
 pub struct Everybody {
     others: Vec<Other>,
     able: BTreeMap<&'static str, Client>,
-    /// Ids and words of the story: whoever it is not told to must not see them.
+    /// Ids and words of the story: refused callers must not see them.
     known: BTreeSet<String>,
     tried: usize,
 }
@@ -77,16 +77,16 @@ impl Everybody {
         able.insert("token", server.client().await);
         let mut others = Vec::new();
         let mut add = |name, kind, client| others.push(Other { name, kind, client });
-        add("no key", Kind::Nobody, server.stranger().await);
+        add("no key", Kind::Unauthenticated, server.stranger().await);
         let unknown = manent::model::ApiKeySecret::new(manent::model::KeyId::new(1, [1; 10]), [7; 32]).reveal();
-        add("unknown key", Kind::Nobody, server.holder(&unknown).await);
+        add("unknown key", Kind::Unauthenticated, server.holder(&unknown).await);
         let (id, word) = server.key(&acme, json!({ "scopes": ["admin"] })).await;
         let wrong = manent::model::ApiKeySecret::new(id.parse().expect("an id"), [7; 32]).reveal();
-        add("wrong key", Kind::Nobody, server.holder(&wrong).await);
+        add("wrong key", Kind::Unauthenticated, server.holder(&wrong).await);
         good(&mut owner, "POST", &format!("/tenants/{acme}/resume"), json!({})).await;
         good(able.get_mut("admin").expect("made above"), "DELETE", &format!("/keys/{id}"), Value::Null).await;
-        add("revoked key", Kind::Nobody, server.holder(&word).await);
-        add("expired key", Kind::Nobody, server.holder(&expired(server, &acme).await).await);
+        add("revoked key", Kind::Unauthenticated, server.holder(&word).await);
+        add("expired key", Kind::Unauthenticated, server.holder(&expired(server, &acme).await).await);
         for (name, scope, lacks) in LACKING {
             let (_, word) = server.key(&acme, json!({ "scopes": [scope] })).await;
             add(name, Kind::Lacks(lacks), server.holder(&word).await);
@@ -100,13 +100,13 @@ impl Everybody {
         Self { others, able, known: BTreeSet::new(), tried: 0 }
     }
 
-    /// Lets everybody else try, then calls as whoever has just enough.
+    /// Calls as every other caller first, then as the least privileged allowed one.
     pub async fn call(&mut self, operation: &Operation, request: &Request) -> Answer {
         let before = self.trace().await;
         for place in 0..self.others.len() {
             self.attempt(operation, request, place).await;
         }
-        assert!(self.trace().await == before, "{}: somebody who may not has changed something", operation.id);
+        assert!(self.trace().await == before, "{}: a refused caller changed something", operation.id);
         let who = match operation.access {
             Access::Public | Access::Authenticated => "read",
             Access::Scope(scope) => scope.word(),
@@ -122,7 +122,7 @@ impl Everybody {
     async fn attempt(&mut self, operation: &Operation, request: &Request, place: usize) {
         let Other { name, kind, .. } = self.others[place];
         let (id, need) = (operation.id, operation.access);
-        // Whoever has a token may begin a session with it, whoever else they are.
+        // Every holder of a secret may start a session with it.
         let is_able = matches!(kind, Kind::Lacks(lacks) if !lacks.contains(&need.name()));
         let has_own = matches!(kind, Kind::Limited | Kind::Foreign) && MAKES.contains(&id);
         if need == Access::Public || is_able || has_own {
@@ -133,14 +133,14 @@ impl Everybody {
         let (status, said) = (answer.status.as_u16(), answer.text());
         let told = format!("{id} by {name}: {status} {said}");
         match kind {
-            Kind::Nobody => assert_eq!(status, 401, "{told}"),
+            Kind::Unauthenticated => assert_eq!(status, 401, "{told}"),
             Kind::Lacks(_) => assert_eq!(status, 403, "{told}"),
             Kind::Limited | Kind::Foreign => {
                 let forbidden = need == Access::ServerAdmin || (kind == Kind::Limited && need == Access::TenantAdmin);
                 if forbidden {
                     assert_eq!(status, 403, "{told}");
                 } else if names_something(request) {
-                    // Forbidden is what nobody may with such a key; which ids there are plays no part in it.
+                    // Forbidden operations are refused before any id is looked up.
                     assert!(matches!(status, 403 | 404) || (status == 200 && is_empty(&said)), "{told}");
                     self.looks_like_nothing(request, place, &answer).await;
                 } else if kind == Kind::Limited && !OWN.contains(&id) && need != Access::Authenticated {
@@ -163,7 +163,7 @@ impl Everybody {
         let headers = [("accept", "text/event-stream"), ("last-event-id", "0")];
         let answer = client.begin("GET", &request.target, &headers, "").await.expect("an answer");
         match kind {
-            Kind::Nobody => assert_eq!(answer.status().as_u16(), 401, "{name} listens"),
+            Kind::Unauthenticated => assert_eq!(answer.status().as_u16(), 401, "{name} listens"),
             Kind::Lacks(_) => assert_eq!(answer.status().as_u16(), 403, "{name} listens"),
             Kind::Limited | Kind::Foreign => {
                 assert_eq!(answer.status().as_u16(), 200, "{name} listens");
@@ -180,7 +180,7 @@ impl Everybody {
         client.again().await.expect("a server that listens");
     }
 
-    /// What is another's answers as what never was: the same request about ids that nobody has gets the same words.
+    /// Objects of others look like objects that do not exist: the same request about unknown ids gets the same response.
     async fn looks_like_nothing(&mut self, request: &Request, place: usize, refused: &Answer) {
         let mut made_up = request.clone();
         let mut back = refused.text();
@@ -265,7 +265,7 @@ fn is_empty(said: &str) -> bool {
     lists.iter().all(|list| list.as_array().is_none_or(Vec::is_empty))
 }
 
-/// Returns the ids in a text, each with one of the same kind that nobody has.
+/// Returns the ids in a text, each with an unknown id of the same kind.
 fn ids_in(text: &str) -> Vec<(String, String)> {
     let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let mut found = Vec::new();
@@ -288,7 +288,7 @@ async fn exactly_those_who_may_succeed() {
     let server = Running::with(Limits { key: any, address: any, refusals: any, ..Limits::default() }).await;
     let mut story = Story::of(Callers::Everybody(Box::new(Everybody::of(&server).await)));
     tell(&mut story).await;
-    assert!(story.untold().is_empty(), "operations that nobody tries: {:?}", story.untold());
+    assert!(story.untold().is_empty(), "untested operations: {:?}", story.untold());
     let Callers::Everybody(everybody) = story.callers() else { unreachable!("as it was begun") };
     assert!(everybody.tried > 900, "only {} tries", everybody.tried);
     server.stop().await;

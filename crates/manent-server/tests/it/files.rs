@@ -158,7 +158,7 @@ async fn an_import_ends_with_its_key_and_is_finished_by_another() {
     tokio::time::sleep(pause).await;
     let left = kept(&mut owner).await;
     tokio::time::sleep(pause).await;
-    assert_eq!(kept(&mut owner).await, left, "it goes on behind the back of whoever revoked the key");
+    assert_eq!(kept(&mut owner).await, left, "the import continues after its key was revoked");
     assert!(left < SESSIONS * EACH, "it was over before the key was");
     // What is there stays, and the same file fills up the rest.
     let report = upload(&mut owner, "name=a.json", "application/json", file).await;

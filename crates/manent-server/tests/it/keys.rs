@@ -177,7 +177,7 @@ async fn an_address_may_be_refused_so_often() {
     assert!(statuses[..5].iter().all(|status| *status == 401), "{statuses:?}");
     assert!(statuses[6..].contains(&429), "{statuses:?}");
     let login = ask(&mut server.stranger().await, "GET", "/session", Value::Null).await;
-    assert_eq!(login.0, 401, "whoever shows nothing is not counted");
+    assert_eq!(login.0, 401, "requests without credentials are not counted");
     good(&mut server.client().await, "GET", "/conversations", Value::Null).await;
     server.stop().await;
 }
@@ -257,7 +257,7 @@ async fn the_log_of_a_tenant_tells_what_others_did_with_it() {
     good(&mut admin, "PUT", "/users/ada", json!({ "name": "Ada" })).await;
     let (id, word) = server.key(&acme, json!({ "scopes": ["read"], "user": "ada" })).await;
     good(&mut admin, "DELETE", &format!("/keys/{id}"), Value::Null).await;
-    // Nobody else writes into it: whatever is named in a path is no tenant there.
+    // Only existing tenants write into it: a name in a path creates none.
     let (_, other) = server.key(HOME, json!({ "scopes": ["admin"] })).await;
     ask(&mut server.holder(&other).await, "POST", &format!("/conversations/{acme}/purge"), json!({})).await;
     // What destroys is told, whichever way it comes; and an id is an id, however it is written.
@@ -326,7 +326,7 @@ async fn the_transfers_of_one_tenant_leave_room_for_another() {
             async { while quick.send("GET", "/api/v1/export", &[], "").await.expect("an answer").status != 200 {} };
         tokio::time::timeout(PATIENCE, given).await.expect("there is room for another tenant");
     }
-    // Whoever leaves gives the place back.
+    // A client that disconnects releases its permit.
     drop(stream);
     let free =
         async { while slow.send("GET", "/api/v1/export", &[], "").await.expect("an answer").status.as_u16() != 200 {} };
@@ -390,6 +390,6 @@ async fn whoever_may_not_read_learns_nothing_by_writing() {
     let (_, word) = server.key(HOME, json!({ "scopes": ["read", "append"] })).await;
     let again = json!({ "title": "mine", "external_id": "ext" });
     let answer = good(&mut server.holder(&word).await, "POST", "/conversations", again).await;
-    assert_eq!(text(&answer, "/title"), "secret", "whoever may read sees what is there");
+    assert_eq!(text(&answer, "/title"), "secret", "a key with the scope sees the title");
     server.stop().await;
 }

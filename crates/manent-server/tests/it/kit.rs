@@ -99,7 +99,7 @@ impl Running {
         (text(&made, "/id"), text(&made, "/secret"))
     }
 
-    /// Connects as somebody without anything.
+    /// Connects without credentials.
     pub async fn stranger(&self) -> Client {
         Client::connect(self.address, &[]).await.expect("a server that listens")
     }

@@ -71,12 +71,12 @@ async fn pages_of_the_journal_follow_each_other() {
         good(&mut client, "POST", "/conversations", json!({ "title": number.to_string() })).await;
     }
     let first = good(&mut client, "GET", "/journal?limit=2", Value::Null).await;
-    let next = first["reached"].as_i64().expect("a position");
+    let next = first["scanned_to"].as_i64().expect("a position");
     let second = good(&mut client, "GET", &format!("/journal?limit=10&after={next}"), Value::Null).await;
     let count = |page: &Value| page["entries"].as_array().map_or(0, Vec::len);
     assert_eq!((count(&first), count(&second)), (2, 3));
     let end = good(&mut client, "GET", "/journal?after=end", Value::Null).await;
-    assert_eq!((count(&end), &end["reached"]), (0, &second["reached"]));
+    assert_eq!((count(&end), &end["scanned_to"]), (0, &second["scanned_to"]));
     let live = [("accept", "text/event-stream")];
     let mut reader = server.client().await;
     let response = reader.begin("GET", "/api/v1/journal?after=end", &live, "").await.expect("an answer");

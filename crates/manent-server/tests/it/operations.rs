@@ -32,9 +32,9 @@ impl Request {
 
 /// Who calls the operations.
 pub enum Callers {
-    /// Whoever has the token.
+    /// The holder of the server token.
     Owner(Client),
-    /// Whoever has just enough, after everybody else has tried.
+    /// The least privileged allowed caller, after all other callers were refused.
     Everybody(Box<Everybody>),
 }
 
@@ -59,7 +59,7 @@ impl Story {
         &self.callers
     }
 
-    /// Says which operations nobody has called.
+    /// Lists operations that were never called.
     pub fn untold(&self) -> Vec<&'static str> {
         let all: BTreeSet<&str> = self.operations.iter().map(|operation| operation.id).collect();
         all.difference(&self.told).copied().collect()
@@ -189,7 +189,7 @@ async fn every_operation_answers_as_it_is_on_record() {
     let server = Running::start().await;
     let mut story = Story::of(Callers::Owner(server.client().await));
     tell(&mut story).await;
-    assert!(story.untold().is_empty(), "operations that nobody tries: {:?}", story.untold());
+    assert!(story.untold().is_empty(), "untested operations: {:?}", story.untold());
     expect_file!["answers.txt"].assert_eq(&story.text);
     let examples = serde_json::to_string_pretty(&story.examples).expect("JSON") + "\n";
     expect_file!["../../src/wire/native/examples.json"].assert_eq(&examples);
@@ -300,8 +300,8 @@ pub async fn tell(story: &mut Story) {
     story.call("listMemories", &[], "collection=facts", none.clone()).await;
     story.call("removeMemory", &[&id(&memory, "/id")], "", none.clone()).await;
     story.call("removeProject", &[&project], "", none.clone()).await;
-    story.call("undo", &[], "", json!({ "beside": true })).await;
-    story.call("redo", &[], "", json!({ "beside": true })).await;
+    story.call("undo", &[], "", json!({ "workspace": true })).await;
+    story.call("redo", &[], "", json!({ "workspace": true })).await;
 
     let blob = id(&story.call("putBlob", &[], "", "some bytes").await, "/sha256");
     story.call("getBlob", &[&blob], "", none.clone()).await;
@@ -341,7 +341,7 @@ pub async fn tell(story: &mut Story) {
     story.call("readJournal", &[], "limit=4", none.clone()).await;
     story.call("getIndex", &[], "wait=true", none.clone()).await;
     story.call("search", &[], "q=once%20-role:user&neighbours=2", none.clone()).await;
-    story.call("search", &[], "q=%E4%B8%8A%E6%B5%B7&include=branches&order=relevance&count=all", none.clone()).await;
+    story.call("search", &[], "q=%E4%B8%8A%E6%B5%B7&include=branches&order=relevance&count=exact", none.clone()).await;
     story.unrecorded("reindex", "", nothing()).await;
     story.call("export", &[], &format!("conversation={chat}"), none.clone()).await;
     story.call("listFormats", &[], "", none.clone()).await;
@@ -441,13 +441,13 @@ const NOT_BY_HTTP: [(&str, &str); 17] = [
     ("refresh", "the server does so when something changes"),
     ("follow", "the server does so while it runs"),
     ("end_idle_streams", "the server does so while it runs"),
-    ("granted", "every request has the database of whoever sent it"),
-    ("ended", "the server cuts the answers of whoever is no longer let in"),
+    ("granted", "every request has the database of its caller"),
+    ("ended", "the server ends responses of callers that lost their access"),
     ("audit", "lines are written by what is done"),
     ("tenants_in_use", "the server asks it to back them up"),
     ("close", "the server closes when it ends"),
     ("send", "commits are sent by `commit`"),
-    ("backup_system", "`manent backup --system` writes where whoever runs it says"),
+    ("backup_system", "`manent backup --system` writes to a path of the operator"),
     ("backup_if_due", "the server does so while it runs"),
     ("backup_system_if_due", "the server does so while it runs"),
     ("restore_system", "it makes tenants and keys where there are none; `manent restore-backup` does"),

@@ -69,7 +69,7 @@ async fn pages_follow_each_other_and_miss_nothing() {
         all.dedup();
         assert_eq!((all.len(), seen.len() - all.len() < 4), (25, true), "{order}: {seen:?}");
     }
-    let counted = find(&mut client, "needle", "&limit=1&count=all").await;
+    let counted = find(&mut client, "needle", "&limit=1&count=exact").await;
     assert_eq!(counted["total"], json!({ "n": 31, "more": false }));
     assert_eq!(find(&mut client, "needle", "&limit=1").await["total"], json!({ "n": 1, "more": true }));
     server.stop().await;
@@ -194,7 +194,7 @@ async fn rubbish_is_answered_and_breaks_nothing() {
         "长".repeat(1_000),
         "- ".repeat(400),
     ]) {
-        for more in ["", "&typing=true", "&order=relevance&count=all&include=trashed,branches,reasoning"] {
+        for more in ["", "&typing=true", "&order=relevance&count=exact&include=trashed,branches,reasoning"] {
             let path = format!("/search?q={}{more}", escaped(&words));
             let (status, answer) = ask(&mut client, "GET", &path, Value::Null).await;
             assert!(status == 200 || (status == 400 && answer["code"] == "query"), "{words:?}: {status} {answer}");
@@ -222,9 +222,9 @@ async fn the_index_is_made_anew_and_says_how_far_it_is() {
     let mut client = server.client().await;
     conversation(&mut client, "one", &["needle"]).await;
     let index = good(&mut client, "GET", "/search/index?wait=true", Value::Null).await;
-    assert_eq!((&index["waiting"], &index["idle"], &index["in_trouble"]), (&json!(0), &json!(true), &json!(false)));
+    assert_eq!((&index["waiting"], &index["idle"], &index["is_failing"]), (&json!(0), &json!(true), &json!(false)));
     let (status, begun) = ask(&mut client, "POST", "/reindex", json!({})).await;
-    assert_eq!((status, begun["in_trouble"].clone()), (202, json!(false)), "{begun}");
+    assert_eq!((status, begun["is_failing"].clone()), (202, json!(false)), "{begun}");
     let accept = [("accept", "text/event-stream")];
     let said = client.send("POST", "/api/v1/reindex", &accept, "{}").await.expect("an answer");
     assert_eq!((said.status.as_u16(), said.header("content-type")), (202, "text/event-stream"));
@@ -235,7 +235,7 @@ async fn the_index_is_made_anew_and_says_how_far_it_is() {
     let last = said.lines().rfind(|line| line.starts_with("data: ")).expect("data");
     assert!(last.contains("\"idle\":true"), "{said}");
     let found = find(&mut client, "needle", "").await;
-    assert_eq!((snippets(&found), &found["reach"]["complete"]), (vec!["needle"], &json!(true)));
+    assert_eq!((snippets(&found), &found["coverage"]["complete"]), (vec!["needle"], &json!(true)));
     assert_eq!(ask(&mut client, "POST", "/reindex", json!({ "x": 1 })).await.0, 422);
     server.stop().await;
 }

@@ -139,12 +139,12 @@ pub struct BranchInfo {
     pub parent: Option<BranchId>,
     /// The last message of the parent's path that belongs to its path.
     pub fork: Option<MessageId>,
-    /// How many of its own messages are inside the pieces.
-    pub is_spliced: i64,
-    /// The ranges that it takes by reference.
+    /// How many of its own messages are inside the ranges.
+    pub own_in_ranges: i64,
+    /// Ranges of messages of other branches that its path includes.
     pub ranges: Vec<MessageRange>,
     /// How many messages of its own it has.
-    pub own_range: i64,
+    pub own_messages: i64,
     /// The head is on it.
     pub is_head: bool,
     /// Why it was opened.

@@ -4,8 +4,8 @@ use super::connection::{SqliteOptions, failed, open_reader, user_version};
 use super::reserve::SUFFIX;
 use crate::api::error::Result;
 use crate::api::maintenance::DoctorReport;
-use crate::engine::sql::connection::{DbResult, query_all, query_optional};
-use manent_model::ConversationId;
+use crate::engine::read::conversation::largest;
+use crate::engine::sql::connection::{DbResult, query_optional};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
         let largest = largest(&connection)?;
         let sql = "select pos + count - 1 from journal order by pos desc limit 1";
         let position = query_optional(&connection, sql, (), |row| row.get(0))?.unwrap_or(0);
-        let files = ["", "-wal", "-shm", SUFFIX]
+        let files: Vec<(String, u64)> = ["", WAL, "-shm", SUFFIX]
             .into_iter()
             .filter_map(|suffix| {
                 let path = options.sibling_path(suffix);
@@ -47,9 +47,11 @@ pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
                 Some((path.display().to_string(), size))
             })
             .collect();
+        let free = rustix::fs::statvfs(&options.path).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
         Ok(DoctorReport {
             engine: format!("SQLite {}", rusqlite::version()),
             schema: user_version(&connection)?,
+            warnings: warnings(&settings, &files, free),
             settings,
             tables,
             tables_complete,
@@ -59,6 +61,34 @@ pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
         })
     };
     look().map_err(|error| failed("looking at the file", error))
+}
+
+/// Suffix of the write-ahead log.
+const WAL: &str = "-wal";
+
+/// A write-ahead log of this size was not emptied for many checkpoints.
+const WAL_BYTES: u64 = 1 << 30;
+
+/// With less free space than this, a write may fail soon.
+const FREE_BYTES: u64 = 256 << 20;
+
+fn warnings(settings: &[(String, String)], files: &[(String, u64)], free: Option<u64>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if settings.iter().any(|(name, mode)| name == "journal_mode" && mode != "wal") {
+        warnings
+            .push("another program changed the journal mode; opening the store for writing sets it back".to_owned());
+    }
+    if files.iter().any(|(file, size)| file.ends_with(WAL) && *size > WAL_BYTES) {
+        warnings.push(
+            "the write-ahead log is larger than 1 GiB: a program has been reading for a long time and keeps it from \
+             being emptied"
+                .to_owned(),
+        );
+    }
+    if free.is_some_and(|free| free < FREE_BYTES) {
+        warnings.push("the disk has less than 256 MiB of free space".to_owned());
+    }
+    warnings
 }
 
 /// `dbstat` reads every page of the file. A large store would take minutes on a slow disk.
@@ -87,10 +117,16 @@ fn table_sizes(connection: &rusqlite::Connection) -> DbResult<(Vec<(String, i64)
     Ok((tables, complete))
 }
 
-fn largest(connection: &rusqlite::Connection) -> DbResult<Vec<(ConversationId, String, i64)>> {
-    let sql = "select id, title, messages from conversation
-         where withdrawn = 0 and status < 4
-         order by messages desc, no
-         limit 10";
-    query_all(connection, sql, (), |row| Ok((ConversationId::from_bytes(row.get(0)?), row.get(1)?, row.get(2)?)))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_name_a_full_disk_a_large_log_and_another_journal_mode() {
+        let settings = |mode: &str| vec![("journal_mode".to_owned(), mode.to_owned())];
+        let files = |wal: u64| vec![("a.db".to_owned(), u64::MAX), ("a.db-wal".to_owned(), wal)];
+        assert_eq!(warnings(&settings("wal"), &files(WAL_BYTES), Some(FREE_BYTES)), Vec::<String>::new());
+        let found = warnings(&settings("delete"), &files(WAL_BYTES + 1), Some(FREE_BYTES - 1));
+        assert_eq!(found.len(), 3, "{found:?}");
+    }
 }

@@ -62,12 +62,12 @@ impl NewAuditRecord {
             #[serde(skip_serializing_if = "Option::is_none")]
             address: &'a Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
-            user: &'a Option<String>,
+            about_user: &'a Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
             detail: &'a Option<Json>,
         }
         let (by_user, address) = (&self.by.user, &self.by.address);
-        let payload = Payload { by_user, address, user: &self.user, detail: &self.detail };
+        let payload = Payload { by_user, address, about_user: &self.user, detail: &self.detail };
         let text = serde_json::to_string(&payload).expect("texts are JSON");
         (text != "{}").then_some(text)
     }

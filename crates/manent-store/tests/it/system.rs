@@ -181,8 +181,9 @@ async fn users_are_kept_by_the_tenant_they_belong_to(opened: &Opened) {
     assert_eq!(ids(system.users(acme, String::new(), 2).await.expect("read")), ["ada", "bob"]);
     assert_eq!(ids(system.users(acme, "bob".to_owned(), 2).await.expect("read")), ["天"]);
     assert_eq!(system.user(umbrella, "bob".to_owned()).await.expect("read"), None);
-    let nobody = system.put_user(id(TenantId::new), "x".to_owned(), String::new(), at(1), line("user.put", acme)).await;
-    assert!(matches!(nobody, Err(StoreError::NotFound { what: "tenant", .. })));
+    let outcome =
+        system.put_user(id(TenantId::new), "x".to_owned(), String::new(), at(1), line("user.put", acme)).await;
+    assert!(matches!(outcome, Err(StoreError::NotFound { what: "tenant", .. })));
 }
 
 async fn a_key_comes_back_as_it_was_made_and_ends_once(opened: &Opened) {

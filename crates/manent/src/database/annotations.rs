@@ -42,7 +42,7 @@ impl FoldDraft {
 }
 
 impl Database {
-    /// Returns everything attached to a conversation: all pages of [`Self::attached_page`].
+    /// Returns everything attached to a conversation: all pages of [`Self::annotations_page`].
     pub async fn annotations(&self, conversation: ConversationId) -> Result<Annotations> {
         let mut all = Annotations::default();
         let mut query = AnnotationsQuery::from(conversation);

@@ -139,7 +139,7 @@ struct Flat {
     time: Option<Timestamp>,
     /// Precision of the time, if not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    time_known: Option<TimeSource>,
+    time_source: Option<TimeSource>,
     /// Status of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     status: Option<MessageStatus>,
@@ -170,7 +170,7 @@ struct Flat {
 
 impl From<Flat> for MessageDraft {
     fn from(flat: Flat) -> Self {
-        let time = Time { at: flat.time.unwrap_or_default(), source: flat.time_known.unwrap_or_default() };
+        let time = Time { at: flat.time.unwrap_or_default(), source: flat.time_source.unwrap_or_default() };
         let content = Content {
             role: flat.role,
             author: flat.author,
@@ -198,7 +198,7 @@ impl From<MessageDraft> for Flat {
             role: content.role,
             author: content.author,
             time: time.map(|time| time.at),
-            time_known: time.map(|time| time.source).filter(|known| *known != TimeSource::Exact),
+            time_source: time.map(|time| time.source).filter(|known| *known != TimeSource::Exact),
             status: Some(content.status).filter(|status| *status != MessageStatus::Complete),
             seen: Some(content.seen).filter(|seen| *seen != Visibility::default()),
             turn: content.turn,

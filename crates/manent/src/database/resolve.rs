@@ -7,6 +7,8 @@ use manent_store::{ConversationRef, IdKind, ListQuery};
 
 /// Minimum prefix length; a shorter one is more likely a typing error.
 const CHARACTERS_MIN: usize = 4;
+/// Minimum length of an abbreviated id: about one second of the time in it.
+const ABBREVIATED_MIN: usize = 8;
 /// Maximum number of candidates in an error.
 const CANDIDATES: usize = 5;
 /// Reference to the conversation that was used last.
@@ -50,6 +52,23 @@ impl Database {
         let text = text.trim();
         let found = self.begins_with(IdKind::Project, "project", text, ProjectId::characters(text)).await?;
         one_of(found, ProjectId::from_bytes, "project", text)
+    }
+
+    /// Returns the shortest prefix of an id that names it in this store, without its kind and at least eight
+    /// characters long. An object that is stored later may make it ambiguous.
+    pub async fn abbreviate(&self, kind: IdKind, id: &str) -> Result<String> {
+        let characters = id.split_once('_').map_or(id, |(_, characters)| characters);
+        let (mut short, mut whole) = (ABBREVIATED_MIN, characters.len());
+        // Most ids are unique in their first characters, so the minimum is tried before the middle.
+        let mut length = short;
+        while short < whole {
+            match self.store.ids_by_prefix(kind, characters[..length].to_owned(), 2).await?.len() {
+                0 | 1 => whole = length,
+                _ => short = length + 1,
+            }
+            length = (short + whole) / 2;
+        }
+        Ok(characters[..whole].to_owned())
     }
 
     async fn last_used(&self) -> Result<Option<ConversationId>> {

@@ -69,7 +69,7 @@ async fn import(database: &Database, files: &Files) -> FileImportReport {
     let format = formats::sniff(&*tree).expect("a known format");
     let report = database.import_tree(tree, format, ImportMode::Store, |_| {}).await.expect("imported");
     for (record, counts) in &report.records {
-        assert_eq!(counts.read, counts.mapped + counts.aside + counts.reported, "{record}: {report:#?}");
+        assert_eq!(counts.read, counts.mapped + counts.unmapped + counts.reported, "{record}: {report:#?}");
     }
     report
 }

@@ -60,7 +60,7 @@ async fn tenants_and_keys_outlive_a_full_disk() {
     }
     let kept: Vec<_> = std::fs::read_dir(first.parent().expect("a folder")).expect("read").collect();
     assert_eq!(kept.len(), taken, "what could not be finished lies about: {kept:?}");
-    assert!(tenants.authenticate(&word.reveal()).is_ok(), "whoever is known comes in");
+    assert!(tenants.authenticate(&word.reveal()).is_ok(), "a known key is accepted");
 
     for filler in fillers {
         std::fs::remove_file(filler).expect("removed");

@@ -30,7 +30,7 @@ fn survives<T: Serialize + DeserializeOwned + JsonSchema>(example: &T) {
     assert_eq!(serde_json::to_string(&read).expect("JSON"), text);
 }
 
-/// Writes an example, reads it back, and refuses it with a member that nobody knows.
+/// Writes an example, reads it back, and refuses it with an unknown member.
 fn survives_alone<T: Serialize + DeserializeOwned + JsonSchema>(example: &T) {
     survives(example);
     let mut value = serde_json::to_value(example).expect("JSON");
@@ -111,7 +111,7 @@ async fn a_message_is_flat() {
     let text = written(&database.message(full).await.expect("there").message).replace(&full.to_string(), "msg_…");
     assert_eq!(
         text,
-        r#"{"id":"msg_…","role":"bot","author":{"id":"u","name":"U"},"time":"1970-01-01T00:00:00Z","time_known":"file","status":"incomplete","seen":{"by_reader":true,"by_model":false},"turn":2,"model":"m","tokens":3,"metadata":{"k" : 1.50},"reply_to":"msg_01JEC1DRGN0W3GE1R70W3GE1R7","parts":[{"type":"hologram", "x" : 1.0}],"position":3}"#
+        r#"{"id":"msg_…","role":"bot","author":{"id":"u","name":"U"},"time":"1970-01-01T00:00:00Z","time_source":"file","status":"incomplete","seen":{"by_reader":true,"by_model":false},"turn":2,"model":"m","tokens":3,"metadata":{"k" : 1.50},"reply_to":"msg_01JEC1DRGN0W3GE1R70W3GE1R7","parts":[{"type":"hologram", "x" : 1.0}],"position":3}"#
     );
     database.erase(EraseTarget::Message(id)).await.expect("erased");
     assert!(written(&database.message(id).await.expect("there").message).ends_with(r#""erased":true}"#));

@@ -106,6 +106,25 @@ fn modules_use_only_lower_layers() {
     check(offenders, "a module uses a layer above its own");
 }
 
+#[test]
+fn architecture_names_files_that_exist() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("UTF-8");
+    let named = text.split('`').skip(1).step_by(2).filter(|name| {
+        let is_path = name.contains('/') && !name.contains([' ', '<', '{']);
+        is_path && (name.starts_with("manent") || name.starts_with("web/"))
+    });
+    let (mut offenders, mut count) = (Vec::new(), 0);
+    for name in named {
+        count += 1;
+        let path = if name.starts_with("manent") { root().join("crates").join(name) } else { root().join(name) };
+        if !path.exists() {
+            offenders.push(name.to_owned());
+        }
+    }
+    assert!(count > 30, "only {count} paths were found");
+    check(offenders, "ARCHITECTURE.md names files that do not exist");
+}
+
 /// Modules that may contain SQL.
 const ENGINES: [&str; 4] = [
     "crates/manent-store/src/engine",

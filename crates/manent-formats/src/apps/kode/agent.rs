@@ -87,7 +87,7 @@ impl Reader<'_> {
         let Some(kept) = self.value(&path, file, "agent")? else { return Ok((Meta::default(), None)) };
         match meta::read(&kept.text) {
             Ok(meta) => {
-                self.asides.look(&kept.text, "agent", &meta::HELD);
+                self.unmapped.scan(&kept.text, "agent", &meta::MAPPED);
                 Ok((meta, Some(kept)))
             }
             Err(why) => {
@@ -110,7 +110,7 @@ impl Reader<'_> {
         let in_snapshots: usize = snapshots.iter().map(|snapshot| snapshot.messages.len()).sum();
         let count = records.len() + replaced.len() + in_windows + in_snapshots;
         for said in &records {
-            self.asides.look(&said.text, "message", &message::HELD);
+            self.unmapped.scan(&said.text, "message", &message::MAPPED);
         }
         let (path, folds) = unfold(&records, &windows, put.extent);
         put.path = put.trie.put(None, &path);
@@ -130,7 +130,7 @@ impl Reader<'_> {
         put.frame.is_blank = put.path.is_empty() && put.trie.len() > 0;
         (put.windows, put.folds) = (windows, folds);
         name_apart(&mut put.bookmarks);
-        self.aside("message", count.saturating_sub(put.trie.len()))
+        self.keep_unmapped("message", count.saturating_sub(put.trie.len()))
     }
 
     fn states(&mut self, put: &mut Put<'_>) -> Result<(), ReadError> {

@@ -16,7 +16,7 @@ const FILE_MAX: u64 = 1 << 30;
 pub(crate) struct Reader<'a> {
     pub tree: &'a dyn SourceTree,
     pub sink: &'a mut dyn Sink,
-    pub asides: UnmappedFields,
+    pub unmapped: UnmappedFields,
     /// What is kept of rows, by the folder of the agent.
     pub rows: HashMap<String, AgentRows>,
     /// How many records were read without some of their members.
@@ -36,10 +36,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Records that are stored without a noun of their own.
-    pub fn aside(&mut self, record: &'static str, count: usize) -> Result<(), ReadError> {
+    pub fn keep_unmapped(&mut self, record: &'static str, count: usize) -> Result<(), ReadError> {
         match count {
             0 => Ok(()),
-            _ => self.take(Item::Aside { record, key: None, count: count as u64 }),
+            _ => self.take(Item::Unmapped { record, key: None, count: count as u64 }),
         }
     }
 
@@ -87,11 +87,11 @@ impl<'a> Reader<'a> {
         record: &'static str,
         why: String,
     ) -> Result<(), ReadError> {
-        let held = bytes.slice(span.from, span.to.min(span.from.saturating_add(RECORD_MAX)));
-        let held = held.map_err(|source| ReadError::File { file: path.to_owned(), source })?;
+        let quarantined = bytes.slice(span.from, span.to.min(span.from.saturating_add(RECORD_MAX)));
+        let quarantined = quarantined.map_err(|source| ReadError::File { file: path.to_owned(), source })?;
         let whole = span == Span { from: 0, to: bytes.len() };
         let place = if whole { Place::file(path) } else { Place::byte(path, span.from) };
-        self.problem(place, record, why, held)
+        self.problem(place, record, why, quarantined)
     }
 
     /// Reports a member of a record that is no JSON; the rest of the record is taken in.

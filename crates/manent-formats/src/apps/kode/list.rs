@@ -200,7 +200,7 @@ impl Reader<'_> {
         let Some(bytes) = self.open(&path)? else { return Ok(None) };
         self.found("wal", 1)?;
         if bytes.is_empty() {
-            self.aside("wal", 1)?;
+            self.keep_unmapped("wal", 1)?;
             self.repair(Place::file(&path), RepairKind::WalEmpty, "nothing is in it; it is left out".to_owned())?;
             return Ok(None);
         }
@@ -217,7 +217,7 @@ impl Reader<'_> {
             self.stretch((&path, &*bytes), whole, "wal", "no whole list is in it".to_owned())?;
             return Ok(None);
         }
-        self.aside("wal", 1)?;
+        self.keep_unmapped("wal", 1)?;
         self.records(&path, &*bytes, list, kind).map(Some)
     }
 
@@ -240,7 +240,7 @@ impl Reader<'_> {
             elements.as_ref().is_some_and(|elements| elements.len() == other.len() && begins(elements, other))
         };
         if same(&listed.records) || aheads.iter().any(|ahead| same(ahead)) {
-            self.aside("wal", 1)?;
+            self.keep_unmapped("wal", 1)?;
             let why = "it repeats the file or its write-ahead file and is left out".to_owned();
             return self.repair(Place::file(&path), RepairKind::WalTorn, why);
         }
@@ -261,7 +261,7 @@ impl Reader<'_> {
         let record = kind.record;
         if is_whole && (begins(main, &ahead) || (kind.is_older)(&ahead, main)) {
             let why = format!("{} {record}s of the write-ahead file stand in the file already", ahead.len());
-            self.aside(record, ahead.len())?;
+            self.keep_unmapped(record, ahead.len())?;
             return self.repair(place, RepairKind::WalStale, why);
         }
         let style = listed.frame.as_ref().map_or(Style::PRETTY, |frame| frame.frame.style);
@@ -281,7 +281,7 @@ impl Reader<'_> {
             }
         };
         if is_continued {
-            self.aside(record, known)?;
+            self.keep_unmapped(record, known)?;
         } else {
             listed.replaced.append(&mut listed.records);
         }

@@ -130,7 +130,7 @@ impl Reader<'_> {
     /// Adds the lines of a write-ahead file that the log does not end with yet.
     fn log_ahead(&mut self, path: &str, lines: &mut Vec<Line>) -> Result<(), ReadError> {
         self.found("wal", 1)?;
-        self.aside("wal", 1)?;
+        self.keep_unmapped("wal", 1)?;
         let (ahead, _) = self.lines(path)?;
         if ahead.is_empty() {
             return self.repair(
@@ -146,7 +146,7 @@ impl Reader<'_> {
         });
         let overlap = overlap.unwrap_or(0);
         if overlap > 0 {
-            self.aside("event", overlap)?;
+            self.keep_unmapped("event", overlap)?;
             let why = format!("the log ends with {overlap} of its {} events; they are not added again", ahead.len());
             self.repair(Place::file(path), RepairKind::EventsDoubled, why)?;
         }
@@ -211,7 +211,7 @@ impl Reader<'_> {
         let repeated = lines.len() - count as usize;
         if repeated > 0 {
             let why = format!("{repeated} lines repeat those before them; they are told once");
-            self.aside("event", repeated)?;
+            self.keep_unmapped("event", repeated)?;
             self.repair(Place::file(path), RepairKind::EventsDoubled, why)?;
         }
         Ok(lines.into_iter().zip(numbers).filter(|(_, (_, is_first))| *is_first).map(|(line, _)| line.entry).collect())

@@ -4,7 +4,7 @@ use crate::core::json::{Members, Object, decode};
 use manent_model::{Body, Content, Extra, Json, Part, Time};
 
 /// Members that a message holds.
-pub(crate) const HELD: [&str; 3] = ["role", "content", "metadata"];
+pub(crate) const MAPPED: [&str; 3] = ["role", "content", "metadata"];
 
 const MEDIA: [(&str, &str); 5] = [
     ("image", "image/*"),
@@ -48,15 +48,15 @@ fn part(text: &str) -> Result<Part, String> {
 fn known(text: &str) -> Option<Part> {
     let block = Members::parse(text)?;
     let kind = block.text("type")?;
-    let extra = |held: &[&str]| -> Option<Extra> {
+    let extra = |mapped: &[&str]| -> Option<Extra> {
         let mut extra = Extra::new();
-        for (key, value) in block.0.iter().filter(|(key, _)| !held.contains(&key.as_ref())) {
+        for (key, value) in block.0.iter().filter(|(key, _)| !mapped.contains(&key.as_ref())) {
             if TAKEN.contains(&key.as_ref()) || extra.iter().any(|(other, _)| other == key) {
                 return None;
             }
             extra.push((key.clone().into_owned(), Json::parse(value.get()).ok()?));
         }
-        let repeats = held.iter().any(|name| block.0.iter().filter(|(key, _)| key == name).count() > 1);
+        let repeats = mapped.iter().any(|name| block.0.iter().filter(|(key, _)| key == name).count() > 1);
         (!repeats).then_some(extra)
     };
     Some(match kind.as_str() {

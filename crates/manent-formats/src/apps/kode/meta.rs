@@ -18,7 +18,7 @@ pub(crate) struct Meta {
 }
 
 /// Members that a conversation holds.
-pub(crate) const HELD: [&str; 7] =
+pub(crate) const MAPPED: [&str; 7] =
     ["agentId", "sessionId", "templateId", "createdAt", "lastActiveAt", "modelConfig", "messageCount"];
 
 /// Reads a meta file; the reason if it is none.

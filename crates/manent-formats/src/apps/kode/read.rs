@@ -141,7 +141,7 @@ fn agents(tree: &dyn SourceTree, unrolled: Option<VirtualFiles>, sink: &mut dyn 
     let label = tree.label().trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let mut early: Vec<Item> = Vec::new();
     let mut reader =
-        Reader { tree, sink: &mut early, asides: UnmappedFields::default(), rows: HashMap::new(), mended: 0 };
+        Reader { tree, sink: &mut early, unmapped: UnmappedFields::default(), rows: HashMap::new(), mended: 0 };
     let mut style = reader.pools(&pools)?;
     let (generation, rows, told) = match unrolled {
         Some(VirtualFiles { frame, rows, told, .. }) => {
@@ -153,7 +153,7 @@ fn agents(tree: &dyn SourceTree, unrolled: Option<VirtualFiles>, sink: &mut dyn 
     let generation = generation.name().to_owned();
     sink.take(Item::Root(Root { format: NAME, generation, path: label.clone(), style: Json::of(&style) }))?;
     told.into_iter().chain(early).try_for_each(|item| sink.take(item))?;
-    let mut reader = Reader { tree, sink, asides: UnmappedFields::default(), rows, mended: 0 };
+    let mut reader = Reader { tree, sink, unmapped: UnmappedFields::default(), rows, mended: 0 };
     let externals = reader.externals(&agents, &label)?;
     for (found, external) in agents.iter().zip(&externals) {
         reader.recovered(found, external)?;
@@ -162,7 +162,7 @@ fn agents(tree: &dyn SourceTree, unrolled: Option<VirtualFiles>, sink: &mut dyn 
         let forked_from = found.parent.map(|parent| externals[parent].clone());
         reader.agent(&Agent { found, external: external.clone(), forked_from })?;
     }
-    std::mem::take(&mut reader.asides).tell(reader.sink)
+    std::mem::take(&mut reader.unmapped).emit(reader.sink)
 }
 
 impl Reader<'_> {
@@ -172,7 +172,7 @@ impl Reader<'_> {
         for found in pools {
             let path = found.path("meta.json");
             if let Some(kept) = self.value(&path, &path, "pool")? {
-                self.aside("pool", 1)?;
+                self.keep_unmapped("pool", 1)?;
                 frame.pools.push(kept);
             }
         }

@@ -35,7 +35,7 @@ impl Reader<'_> {
             for said in replaced {
                 if records.iter().any(|newer| continues(&newer.text, &said.text)) {
                     // An earlier state of the same call; the newer record contains all of it.
-                    self.aside("tool call", 1)?;
+                    self.keep_unmapped("tool call", 1)?;
                     continue;
                 }
                 let why = "the write-ahead file says something else, and its program takes that";
@@ -65,7 +65,7 @@ impl Reader<'_> {
                 });
             }
             if put.path.is_empty() {
-                self.aside("tool call", records.len())?;
+                self.keep_unmapped("tool call", records.len())?;
                 put.frame.loose_calls = records.into_iter().map(|said| said.text).collect();
             }
             if let Some(frame) = &mut frame {

@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         for (file, _) in agent.inside("history/compressions").filter(|(_, leaf)| leaf.ends_with(".json")) {
             if let Some(kept) = self.value(&agent.path(file), file, "compression")? {
                 // It is kept whole, with the fold that it made.
-                self.aside("compression", 1)?;
+                self.keep_unmapped("compression", 1)?;
                 let id = Members::parse(&kept.text).and_then(|members| members.text("windowId"));
                 compressions.push((id, kept));
             }
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
             let Some(opened) = self.history(&path, "window", &WINDOW)? else { continue };
             let messages = self.records(&path, &*opened.bytes, opened.root.member("messages"), MESSAGES)?;
             let events = self.records(&path, &*opened.bytes, opened.root.member("events"), EVENTS)?;
-            self.aside("window event", events.len())?;
+            self.keep_unmapped("window event", events.len())?;
             let members = Members::parse(&opened.frame.skeleton.text).unwrap_or_default();
             let id = members.text("id").unwrap_or_else(|| format!("window-{}", leaf.trim_end_matches(".json")));
             let compression = compressions.iter().position(|(window, _)| window.as_deref() == Some(&id));

@@ -4,9 +4,9 @@ use crate::apps::obsidian::session::Session;
 use crate::core::json::{Members, Object};
 
 /// Members of an index entry that a conversation holds.
-pub(crate) const HELD: [&str; 5] = ["sessionId", "sessionName", "createdAt", "updatedAt", "messageCount"];
+pub(crate) const MAPPED: [&str; 5] = ["sessionId", "sessionName", "createdAt", "updatedAt", "messageCount"];
 /// Members of an entry of the trash that a conversation holds.
-pub(crate) const TRASH_HELD: [&str; 3] = ["sessionId", "sessionName", "deletedAt"];
+pub(crate) const TRASH_MAPPED: [&str; 3] = ["sessionId", "sessionName", "deletedAt"];
 
 /// An entry of either index.
 #[derive(Debug, Clone, PartialEq, Eq)]

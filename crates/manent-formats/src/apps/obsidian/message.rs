@@ -11,7 +11,7 @@ pub(crate) struct Message {
 }
 
 /// Members that a message of ours holds.
-pub(crate) const HELD: [&str; 3] = ["role", "content", "thinking"];
+pub(crate) const MAPPED: [&str; 3] = ["role", "content", "thinking"];
 
 /// Reads a message; the reason if it is none.
 pub(crate) fn read(text: &str, time: Time) -> Result<Message, String> {

@@ -32,8 +32,8 @@ pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError>
         return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
     }
     for files in places {
-        let (asides, externals, told) = (UnmappedFields::default(), Unique::default(), Vec::new());
-        Reader { tree, files, asides, externals, told }.all(sink)?;
+        let (unmapped, externals, told) = (UnmappedFields::default(), Unique::default(), Vec::new());
+        Reader { tree, files, unmapped, externals, told }.all(sink)?;
     }
     Ok(())
 }
@@ -71,7 +71,7 @@ fn stem(name: &str) -> &str {
 struct Reader<'a> {
     tree: &'a dyn SourceTree,
     files: Files,
-    asides: UnmappedFields,
+    unmapped: UnmappedFields,
     externals: Unique,
     /// What is found before the root can be told.
     told: Vec<Item>,
@@ -109,7 +109,7 @@ impl Reader<'_> {
         for found in &sessions {
             self.conversation(found, sink)?;
         }
-        self.asides.tell(sink)
+        self.unmapped.emit(sink)
     }
 
     fn repair(&mut self, place: Place, what: RepairKind, why: String) {
@@ -124,10 +124,10 @@ impl Reader<'_> {
         let index = read(self.files.index.as_ref(), Which::Sessions)?;
         let trash = read(self.files.trash_index.as_ref(), Which::Trash)?;
         for frame in index.frame.iter() {
-            self.asides.look(&frame.skeleton.text, "index", &["version", "currentSessionId", "sessions"]);
+            self.unmapped.scan(&frame.skeleton.text, "index", &["version", "currentSessionId", "sessions"]);
         }
-        index.entries.iter().for_each(|entry| self.asides.look(&entry.text, "index entry", &entry::HELD));
-        trash.entries.iter().for_each(|entry| self.asides.look(&entry.text, "trash entry", &entry::TRASH_HELD));
+        index.entries.iter().for_each(|entry| self.unmapped.scan(&entry.text, "index entry", &entry::MAPPED));
+        trash.entries.iter().for_each(|entry| self.unmapped.scan(&entry.text, "trash entry", &entry::TRASH_MAPPED));
         Ok((index, trash))
     }
 
@@ -152,7 +152,7 @@ impl Reader<'_> {
             for removed in file.removed()? {
                 self.told.extend(file.unreadable(&removed)?);
             }
-            self.asides.look(&frame.skeleton.text, "session", &session::HELD);
+            self.unmapped.scan(&frame.skeleton.text, "session", &session::MAPPED);
             let list = file.root.as_ref().and_then(|root| root.member("messages"));
             let messages: Vec<Span> = list.map_or(&[][..], Outline::items).iter().map(Outline::span).collect();
             let below = name.strip_prefix(&self.files.folder).unwrap_or(name).to_owned();
@@ -293,7 +293,7 @@ impl Reader<'_> {
                 }
             };
             if is_taken {
-                self.kept_aside(&file, items)?;
+                self.keep_unmapped(&file, items)?;
             }
             is_taken = true;
             kept.name = name.strip_prefix(&self.files.folder).unwrap_or(&name).to_owned();
@@ -302,7 +302,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn kept_aside(&mut self, file: &JsonFile<'_>, items: &[Outline]) -> Result<(), ReadError> {
+    fn keep_unmapped(&mut self, file: &JsonFile<'_>, items: &[Outline]) -> Result<(), ReadError> {
         let mut count = 0;
         self.told.push(Item::Found { record: "message", count: items.len() as u64 });
         for item in items {
@@ -312,7 +312,7 @@ impl Reader<'_> {
             }
         }
         if count > 0 {
-            self.told.push(Item::Aside { record: "message", key: None, count });
+            self.told.push(Item::Unmapped { record: "message", key: None, count });
         }
         Ok(())
     }
@@ -399,7 +399,7 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            self.asides.look(&text, "message", &message::HELD);
+            self.unmapped.scan(&text, "message", &message::MAPPED);
             if message.is_halved {
                 let why = "half a character stands in a text; a mark stands for it here".to_owned();
                 let place = Place::byte(&found.name, span.from);

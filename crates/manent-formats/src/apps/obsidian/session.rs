@@ -13,7 +13,7 @@ pub(crate) struct Session {
 }
 
 /// Members that a conversation holds.
-pub(crate) const HELD: [&str; 5] = ["sessionId", "sessionName", "createdAt", "updatedAt", "messages"];
+pub(crate) const MAPPED: [&str; 5] = ["sessionId", "sessionName", "createdAt", "updatedAt", "messages"];
 
 /// Reads the metadata around the messages of a session.
 pub(crate) fn read(text: &str) -> Option<Session> {

@@ -17,9 +17,10 @@ pub(crate) struct Head {
 }
 
 /// Members that a conversation holds.
-pub(crate) const HELD: [&str; 6] = ["type", "instance_id", "session_id", "created_at", "started_at", "continued_from"];
+pub(crate) const MAPPED: [&str; 6] =
+    ["type", "instance_id", "session_id", "created_at", "started_at", "continued_from"];
 /// Members of the file of a conversation that one of ours holds.
-pub(crate) const FILE_HELD: [&str; 2] = ["conversation_id", "created_at"];
+pub(crate) const FILE_MAPPED: [&str; 2] = ["conversation_id", "created_at"];
 
 pub(crate) fn read(text: &str) -> Head {
     let members = Members::parse(text).unwrap_or_default();

@@ -7,7 +7,7 @@ use manent_model::{Body, Content, Extra, Part, Time, TimeSource};
 /// The role of a summary at the beginning of a session.
 pub(crate) const SUMMARY: &str = "summary";
 /// Members that a message holds.
-pub(crate) const HELD: [&str; 5] = ["type", "role", "content", "turn", "timestamp"];
+pub(crate) const MAPPED: [&str; 5] = ["type", "role", "content", "turn", "timestamp"];
 
 /// A line as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -53,16 +53,17 @@ impl Instance {
     pub(crate) fn current(&self) -> usize {
         let state = self.frame.state.as_ref().and_then(|state| Members::parse(&state.frame.skeleton.text));
         let id = state.and_then(|state| state.text("current_session_id"));
-        let named = id.and_then(|id| self.sessions.iter().position(|talk| talk.id == id));
+        let named = id.and_then(|id| self.sessions.iter().position(|session| session.id == id));
         let last = self.sessions.len().saturating_sub(1);
         let Some(named) = named else { return last };
         let external = self.sessions[named].external();
-        let goes_on = |talk: &SessionPlan| talk.out.record.is_none() && talk.out.continued_from.as_deref() == external;
-        self.sessions.iter().rposition(|talk| external.is_some() && goes_on(talk)).unwrap_or(named)
+        let goes_on =
+            |session: &SessionPlan| session.out.record.is_none() && session.out.continued_from.as_deref() == external;
+        self.sessions.iter().rposition(|session| external.is_some() && goes_on(session)).unwrap_or(named)
     }
 
     pub(crate) fn created_at(&self) -> Timestamp {
-        self.sessions.iter().map(|talk| talk.out.conversation.created_at).min().unwrap_or_default()
+        self.sessions.iter().map(|session| session.out.conversation.created_at).min().unwrap_or_default()
     }
 }
 
@@ -77,10 +78,10 @@ pub(crate) fn instances(
         let project = out.project.clone();
         let known = project.as_ref().map(|(project, _)| project.id);
         let same = |one: &Instance| known.is_some() && one.project.as_ref().map(|project| project.id) == known;
-        let talk = SessionPlan::of(place, out, source == Some(Generation::Instances));
+        let session = SessionPlan::of(place, out, source == Some(Generation::Instances));
         match instances.iter_mut().find(|one| same(one)) {
-            Some(instance) => instance.sessions.push(talk),
-            None => instances.push(instance(project, talk)),
+            Some(instance) => instance.sessions.push(session),
+            None => instances.push(instance(project, session)),
         }
     }
     let mut names = Names::default();
@@ -106,42 +107,42 @@ pub(crate) fn instances(
     Ok(instances)
 }
 
-fn instance(project: Option<(Project, Option<crate::core::export::Record>)>, talk: SessionPlan) -> Instance {
+fn instance(project: Option<(Project, Option<crate::core::export::Record>)>, session: SessionPlan) -> Instance {
     let (project, record) = project.unzip();
     let record = record.flatten().filter(|_| project.as_ref().is_some_and(|project| project.kind == INSTANCE));
     let frame = record.as_ref().and_then(|record| serde_json::from_str::<InstanceFrame>(record.raw.as_deref()?).ok());
-    let frame = frame.filter(|_| talk.is_own);
+    let frame = frame.filter(|_| session.is_own);
     let is_own = frame.is_some();
     let frame = frame.unwrap_or_default();
     let written =
         frame.state.as_ref().and_then(|state| Members::parse(&state.frame.skeleton.text)?.text("instance_id"));
     let external = record.and_then(|record| record.external).filter(|_| is_own);
     let id = written.or(external).unwrap_or_default();
-    Instance { folder: String::new(), id, project, frame, is_own, sessions: vec![talk] }
+    Instance { folder: String::new(), id, project, frame, is_own, sessions: vec![session] }
 }
 
 /// Gives every session of an instance a file and an id; the two need not be alike.
-fn name_sessions(talks: &mut [SessionPlan]) {
+fn name_sessions(sessions: &mut [SessionPlan]) {
     let (mut names, mut ids) = (Names::default(), Names::default());
-    for talk in talks.iter_mut().filter(|talk| talk.is_own && is_safe_piece(&talk.frame.name)) {
-        if names.take(&talk.frame.name) {
-            talk.name.clone_from(&talk.frame.name);
+    for session in sessions.iter_mut().filter(|session| session.is_own && is_safe_piece(&session.frame.name)) {
+        if names.take(&session.frame.name) {
+            session.name.clone_from(&session.frame.name);
         }
-        let stem = talk.frame.name.strip_suffix(".jsonl").unwrap_or(&talk.frame.name).to_owned();
-        talk.id = talk.head().and_then(|head| head.id).unwrap_or(stem);
-        ids.take(&talk.id);
+        let stem = session.frame.name.strip_suffix(".jsonl").unwrap_or(&session.frame.name).to_owned();
+        session.id = session.head().and_then(|head| head.id).unwrap_or(stem);
+        ids.take(&session.id);
     }
     let mut number = 0;
-    for talk in talks.iter_mut() {
-        while talk.name.is_empty() || talk.id.is_empty() {
+    for session in sessions.iter_mut() {
+        while session.name.is_empty() || session.id.is_empty() {
             number += 1;
             let (name, id) = (format!("session_{number:03}.jsonl"), format!("sess_{number:03}"));
             // Both have one number, so that people find their way.
-            if talk.name.is_empty() && names.take(&name) {
-                talk.name = name;
+            if session.name.is_empty() && names.take(&name) {
+                session.name = name;
             }
-            if talk.id.is_empty() && ids.take(&id) {
-                talk.id = id;
+            if session.id.is_empty() && ids.take(&id) {
+                session.id = id;
             }
         }
     }
@@ -152,26 +153,26 @@ pub(crate) fn conversations(
     library: &mut dyn ExportSource,
     source: Option<Generation>,
 ) -> Result<Vec<SessionPlan>, WriteError> {
-    let mut talks = Vec::with_capacity(library.count());
+    let mut sessions = Vec::with_capacity(library.count());
     for place in 0..library.count() {
-        talks.push(SessionPlan::of(place, library.conversation(place)?, source == Some(Generation::Conversations)));
+        sessions.push(SessionPlan::of(place, library.conversation(place)?, source == Some(Generation::Conversations)));
     }
     let mut names = Names::default();
-    for talk in talks.iter_mut().filter(|talk| talk.is_own && is_safe_piece(&talk.frame.name)) {
-        if names.take(&talk.frame.name) {
-            talk.name.clone_from(&talk.frame.name);
+    for session in sessions.iter_mut().filter(|session| session.is_own && is_safe_piece(&session.frame.name)) {
+        if names.take(&session.frame.name) {
+            session.name.clone_from(&session.frame.name);
         }
     }
     let mut number = 0;
-    for talk in &mut talks {
-        while talk.name.is_empty() {
+    for session in &mut sessions {
+        while session.name.is_empty() {
             number += 1;
             let made_up = format!("conv_{number:03}");
             if names.take(&made_up) {
-                talk.name = made_up;
+                session.name = made_up;
             }
         }
-        talk.id.clone_from(&talk.name);
+        session.id.clone_from(&session.name);
     }
-    Ok(talks)
+    Ok(sessions)
 }

@@ -23,7 +23,8 @@ pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError>
         return Err(ReadError::Foreign { file: tree.label().to_owned(), format: NAME, why });
     }
     for files in places {
-        Reader { tree, files: &files, sink, asides: UnmappedFields::default(), externals: Unique::default() }.all()?;
+        Reader { tree, files: &files, sink, unmapped: UnmappedFields::default(), externals: Unique::default() }
+            .all()?;
     }
     Ok(())
 }
@@ -31,7 +32,7 @@ pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError>
 /// An instance with its sessions.
 struct Instance {
     external: String,
-    talks: Vec<SessionFile>,
+    sessions: Vec<SessionFile>,
     /// The place of the session that is open.
     current: usize,
     states: Vec<(String, Json, &'static str)>,
@@ -44,7 +45,7 @@ struct Reader<'a> {
     tree: &'a dyn SourceTree,
     files: &'a Files,
     sink: &'a mut dyn Sink,
-    asides: UnmappedFields,
+    unmapped: UnmappedFields,
     externals: Unique,
 }
 
@@ -81,7 +82,7 @@ impl Reader<'_> {
         for conversation in &files.conversations {
             self.conversation(conversation)?;
         }
-        self.asides.tell(self.sink)
+        self.unmapped.emit(self.sink)
     }
 
     fn repair(&mut self, file: &str, what: RepairKind, why: String) -> Result<(), ReadError> {
@@ -138,7 +139,7 @@ impl Reader<'_> {
         record: &'static str,
     ) -> Result<Option<(StateFieldFrame, Vec<(String, Json)>)>, ReadError> {
         let Some(frame) = self.object(name, record)? else { return Ok(None) };
-        self.asides.look(&frame.skeleton.text, record, &PERSONAS);
+        self.unmapped.scan(&frame.skeleton.text, record, &PERSONAS);
         let (frame, values) = StateFieldFrame::cut(frame, &PERSONAS);
         self.sink.take(Item::Found { record, count: values.len() as u64 })?;
         Ok(Some((frame, values)))
@@ -179,34 +180,34 @@ impl Reader<'_> {
             metadata,
             frame: Some(Json::of(&frame)),
         }))?;
-        let mut talks = Vec::with_capacity(files.sessions.len());
+        let mut sessions = Vec::with_capacity(files.sessions.len());
         for file in &files.sessions {
-            let mut talk = SessionFile::open(self.tree, &format!("{prefix}sessions/{file}"), &mut self.asides)?;
-            talk.frame.name.clone_from(file);
-            talks.push(talk);
+            let mut session = SessionFile::open(self.tree, &format!("{prefix}sessions/{file}"), &mut self.unmapped)?;
+            session.frame.name.clone_from(file);
+            sessions.push(session);
         }
-        let named = current.as_ref().and_then(|id| talks.iter().position(|talk| session_id(talk) == *id));
+        let named = current.as_ref().and_then(|id| sessions.iter().position(|session| session_id(session) == *id));
         if let (Some(current), None) = (&current, named) {
             let why = format!("the open session {current} is not there; the last one stands for it");
             self.repair(&prefix, RepairKind::PointerDangling, why)?;
         }
-        Ok(Instance { external, current: named.unwrap_or(talks.len().saturating_sub(1)), talks, states })
+        Ok(Instance { external, current: named.unwrap_or(sessions.len().saturating_sub(1)), sessions, states })
     }
 
     fn sessions(&mut self, mut instance: Instance) -> Result<(), ReadError> {
-        let ids: Vec<String> = instance.talks.iter().map(session_id).collect();
+        let ids: Vec<String> = instance.sessions.iter().map(session_id).collect();
         let mut states = std::mem::take(&mut instance.states);
-        for (place, mut talk) in instance.talks.into_iter().enumerate() {
+        for (place, mut session) in instance.sessions.into_iter().enumerate() {
             let id = &ids[place];
             let named = |id: &str| format!("{}/{id}", instance.external);
-            let external = self.unique("session", named(id), &talk.name)?;
-            let head = talk.head.clone().unwrap_or_default();
+            let external = self.unique("session", named(id), &session.name)?;
+            let head = session.head.clone().unwrap_or_default();
             let continued = head.continued_from.as_ref().filter(|from| ids.contains(from)).map(|from| named(from));
             if let (Some(from), None) = (&head.continued_from, &continued) {
                 let why = format!("session {id} goes on from {from}, which is not there");
-                self.repair(&talk.name, RepairKind::PointerDangling, why)?;
+                self.repair(&session.name, RepairKind::PointerDangling, why)?;
             }
-            let mut item = ConversationItem::new(external, Json::of(&talk.frame), "session");
+            let mut item = ConversationItem::new(external, Json::of(&session.frame), "session");
             item.title.clone_from(id);
             item.kind = ConversationKind::Roleplay;
             item.project = Some(instance.external.clone());
@@ -214,7 +215,7 @@ impl Reader<'_> {
             item.created_at = head.created_at();
             self.sink.take(Item::Found { record: "session", count: 1 })?;
             let states = if place == instance.current { std::mem::take(&mut states) } else { Vec::new() };
-            self.talk(item, &mut talk, states)?;
+            self.session(item, &mut session, states)?;
         }
         Ok(())
     }
@@ -222,69 +223,69 @@ impl Reader<'_> {
     fn conversation(&mut self, files: &files::Conversation) -> Result<(), ReadError> {
         let prefix = format!("{}conversations/{}/", self.files.folder, files.folder);
         let lines = format!("{prefix}conversation.jsonl");
-        let mut talk = match files.has_lines {
-            true => SessionFile::open(self.tree, &lines, &mut self.asides)?,
+        let mut session = match files.has_lines {
+            true => SessionFile::open(self.tree, &lines, &mut self.unmapped)?,
             false => SessionFile::default(),
         };
-        talk.frame.name.clone_from(&files.folder);
-        talk.frame.has_no_lines = !files.has_lines;
+        session.frame.name.clone_from(&files.folder);
+        session.frame.has_no_lines = !files.has_lines;
         let mut states: Vec<(String, Json, &'static str)> = Vec::new();
-        let mut created = talk.head.as_ref().and_then(head::Head::created_at);
+        let mut created = session.head.as_ref().and_then(head::Head::created_at);
         if files.has_metadata
             && let Some(frame) = self.object(&format!("{prefix}metadata.json"), "metadata")?
         {
-            self.asides.look(&frame.skeleton.text, "metadata", &head::FILE_HELD);
+            self.unmapped.scan(&frame.skeleton.text, "metadata", &head::FILE_MAPPED);
             created = head::read(&frame.skeleton.text).created_at().or(created);
-            talk.frame.metadata = Some(frame);
+            session.frame.metadata = Some(frame);
         }
         if files.has_plot
             && let Some(frame) = self.object(&format!("{prefix}plot_state.json"), PLOT)?
             && let Ok(value) = Json::parse(&frame.skeleton.text)
         {
             self.sink.take(Item::Found { record: PLOT, count: 1 })?;
-            talk.frame.plot = Some((frame.before, frame.after));
+            session.frame.plot = Some((frame.before, frame.after));
             states.push((PLOT.to_owned(), value, PLOT));
         }
         if files.has_character
             && let Some((slots, values)) =
                 self.character(&format!("{prefix}character_snapshot.json"), "character_snapshot")?
         {
-            talk.frame.character = Some(slots);
+            session.frame.character = Some(slots);
             states.extend(values.into_iter().map(|(name, value)| (name, value, "character_snapshot")));
         }
         let external = self.unique("conversation", files.folder.clone(), &prefix)?;
-        let mut item = ConversationItem::new(external, Json::of(&talk.frame), "conversation");
+        let mut item = ConversationItem::new(external, Json::of(&session.frame), "conversation");
         item.title.clone_from(&files.folder);
         item.kind = ConversationKind::Roleplay;
         item.created_at = created;
         self.sink.take(Item::Found { record: "conversation", count: 1 })?;
-        self.talk(item, &mut talk, states)
+        self.session(item, &mut session, states)
     }
 
-    fn talk(
+    fn session(
         &mut self,
         item: ConversationItem,
-        talk: &mut SessionFile,
+        session: &mut SessionFile,
         states: Vec<(String, Json, &'static str)>,
     ) -> Result<(), ReadError> {
         let (created, external): (Option<Timestamp>, _) = (item.created_at, item.external.clone());
         self.sink.take(Item::Conversation(Box::new(item)))?;
-        let MessageLine { count, is_unanswered } = talk.tell(self.tree, created, self.sink, &mut self.asides)?;
+        let MessageLine { count, is_unanswered } = session.tell(self.tree, created, self.sink, &mut self.unmapped)?;
         for (name, value, record) in states {
             self.sink.take(Item::State(StateItem { name, after: count.checked_sub(1), value, record }))?;
         }
         if is_unanswered {
             let why = format!("{external} ends with a question");
-            self.repair(&talk.name, RepairKind::TailUnanswered, why)?;
+            self.repair(&session.name, RepairKind::TailUnanswered, why)?;
         }
         self.sink.take(Item::End { head: None })
     }
 }
 
 /// The name of a file and the id in it are two things; the id counts where there is one.
-fn session_id(talk: &SessionFile) -> String {
-    let id = talk.head.as_ref().and_then(|head| head.id.clone());
-    id.unwrap_or_else(|| talk.frame.name.strip_suffix(".jsonl").unwrap_or(&talk.frame.name).to_owned())
+fn session_id(session: &SessionFile) -> String {
+    let id = session.head.as_ref().and_then(|head| head.id.clone());
+    id.unwrap_or_else(|| session.frame.name.strip_suffix(".jsonl").unwrap_or(&session.frame.name).to_owned())
 }
 
 /// What an instance is, without the state that follows its sessions.

@@ -30,17 +30,17 @@ pub(crate) struct MessageLine {
 
 impl SessionFile {
     /// Looks through a file of lines.
-    pub(crate) fn open(tree: &dyn SourceTree, name: &str, asides: &mut UnmappedFields) -> Result<Self, ReadError> {
+    pub(crate) fn open(tree: &dyn SourceTree, name: &str, unmapped: &mut UnmappedFields) -> Result<Self, ReadError> {
         let bytes = tree.file(name)?;
         let error = |source| ReadError::File { file: name.to_owned(), source };
         let lines = read_lines(&*bytes).map_err(error)?;
-        let mut talk = Self { name: name.to_owned(), ..Self::default() };
-        talk.frame.lines = JsonlFrame::of(&*bytes, &lines).map_err(error)?;
+        let mut session = Self { name: name.to_owned(), ..Self::default() };
+        session.frame.lines = JsonlFrame::of(&*bytes, &lines).map_err(error)?;
         let (mut records, mut kept, mut unreadable) = (0, 0, Vec::new());
         for line in lines {
             let text = text(&*bytes, &line).map_err(error)?;
             if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
-                talk.other(&text.unwrap_or_default(), &line);
+                session.other(&text.unwrap_or_default(), &line);
                 continue;
             }
             records += 1;
@@ -54,38 +54,38 @@ impl SessionFile {
             });
             match read {
                 Ok((Kind::Message, _)) => {
-                    talk.frame.lines.record(talk.said.len() as u32, line.end);
-                    talk.said.push(line);
+                    session.frame.lines.record(session.said.len() as u32, line.end);
+                    session.said.push(line);
                 }
-                Ok((Kind::Head, text)) if talk.head.is_none() && talk.said.is_empty() => {
+                Ok((Kind::Head, text)) if session.head.is_none() && session.said.is_empty() => {
                     records -= 1;
-                    asides.look(&text, "metadata", &head::HELD);
-                    talk.head = Some(head::read(&text));
-                    talk.frame.before_head = talk.frame.lines.others.len() as u32;
-                    talk.frame.head = Some((text, line.end.to_owned()));
+                    unmapped.scan(&text, "metadata", &head::MAPPED);
+                    session.head = Some(head::read(&text));
+                    session.frame.before_head = session.frame.lines.others.len() as u32;
+                    session.frame.head = Some((text, line.end.to_owned()));
                 }
                 Ok((_, text)) => {
                     kept += 1;
-                    talk.other(&text, &line);
+                    session.other(&text, &line);
                 }
                 Err(why) => {
                     let end = line.span.to.min(line.span.from + RECORD_MAX);
                     let bytes = bytes.slice(line.span.from, end).map_err(error)?;
                     let place = Place::line(name, line.number);
-                    talk.told.push(Item::Problem(Problem { place, record: "line", why, bytes }));
+                    session.told.push(Item::Problem(Problem { place, record: "line", why, bytes }));
                 }
             }
         }
         for (span, number, why) in unreadable {
             let (place, bytes) = (Place::line(name, number), bytes.slice(span.from, span.to).map_err(error)?);
-            talk.told.push(Item::Found { record: "member", count: 1 });
-            talk.told.push(Item::Problem(Problem { place, record: "member", why, bytes }));
+            session.told.push(Item::Found { record: "member", count: 1 });
+            session.told.push(Item::Problem(Problem { place, record: "member", why, bytes }));
         }
-        talk.told.push(Item::Found { record: "line", count: records });
+        session.told.push(Item::Found { record: "line", count: records });
         if kept > 0 {
-            talk.told.push(Item::Aside { record: "line", key: None, count: kept });
+            session.told.push(Item::Unmapped { record: "line", key: None, count: kept });
         }
-        Ok(talk)
+        Ok(session)
     }
 
     fn other(&mut self, text: &str, line: &Line) {
@@ -98,7 +98,7 @@ impl SessionFile {
         tree: &dyn SourceTree,
         created: Option<Timestamp>,
         sink: &mut dyn Sink,
-        asides: &mut UnmappedFields,
+        unmapped: &mut UnmappedFields,
     ) -> Result<MessageLine, ReadError> {
         std::mem::take(&mut self.told).into_iter().try_for_each(|item| sink.take(item))?;
         let mut said = MessageLine { count: 0, is_unanswered: false };
@@ -121,7 +121,7 @@ impl SessionFile {
                     continue;
                 }
             };
-            asides.look(&text, "line", &line::HELD);
+            unmapped.scan(&text, "line", &line::MAPPED);
             let mut repair =
                 |what, why: &str| sink.take(Item::Repair(Repair { place: at.clone(), what, why: why.to_owned() }));
             if line.is_halved {

@@ -61,10 +61,10 @@ struct Writer<'a> {
 }
 
 /// The value of a state that holds now: of the first conversation that has one its last. It is laid out like the oldest.
-fn state(talks: &[&[State]], name: &str, style: Style, level: usize) -> Option<String> {
+fn state(sessions: &[&[State]], name: &str, style: Style, level: usize) -> Option<String> {
     let is_it = |state: &&State| state.name == name;
-    let last = talks.iter().find_map(|states| states.iter().rfind(is_it))?.value.as_ref()?;
-    let mut oldest = talks.iter().rev().flat_map(|states| states.iter().filter(is_it));
+    let last = sessions.iter().find_map(|states| states.iter().rfind(is_it))?.value.as_ref()?;
+    let mut oldest = sessions.iter().rev().flat_map(|states| states.iter().filter(is_it));
     let first = oldest.find_map(|state| state.value.as_ref()).unwrap_or(last);
     match first == last {
         true => Some(last.text().to_owned()),
@@ -114,11 +114,11 @@ impl Writer<'_> {
     fn instances(&mut self) -> Result<(), WriteError> {
         for instance in plan::instances(self.library, self.source)? {
             let prefix = format!("instances/{}/", instance.folder);
-            for talk in &instance.sessions {
-                let head = self.head(talk, &instance);
-                self.look_for_losses(talk);
-                self.losses.events(self.library, talk.place, talk.out.conversation.id)?;
-                self.lines(&format!("{prefix}sessions/{}", talk.name), talk, head)?;
+            for session in &instance.sessions {
+                let head = self.head(session, &instance);
+                self.look_for_losses(session);
+                self.losses.events(self.library, session.place, session.out.conversation.id)?;
+                self.lines(&format!("{prefix}sessions/{}", session.name), session, head)?;
             }
             // The open session takes precedence; other sessions supply missing values.
             let open = instance.current();
@@ -142,72 +142,72 @@ impl Writer<'_> {
     }
 
     /// The first line of a session, with its end.
-    fn head(&self, talk: &SessionPlan, instance: &Instance) -> Option<(String, String)> {
-        let created_at = talk.out.conversation.created_at;
-        let continued = talk.out.continued_from.as_deref();
+    fn head(&self, session: &SessionPlan, instance: &Instance) -> Option<(String, String)> {
+        let created_at = session.out.conversation.created_at;
+        let continued = session.out.continued_from.as_deref();
         let continued =
             continued.and_then(|from| instance.sessions.iter().find(|other| other.external() == Some(from)));
-        match (&talk.frame.head, talk.head()) {
+        match (&session.frame.head, session.head()) {
             (Some((text, end)), Some(was)) => {
                 // A link to something that is not there came in as none, and stays as it is.
                 let from = continued.map(|other| other.id.clone()).or_else(|| was.continued_from.clone());
                 let now = Head { continued_from: from, ..was.at(created_at) };
                 Some((merge(text, &head::write(&was), &head::write(&now), Style::COMPACT, 0), end.clone()))
             }
-            _ if talk.is_own => None,
+            _ if session.is_own => None,
             _ => {
                 let now = Head {
                     instance: Some(instance.id.clone()),
-                    id: Some(talk.id.clone()),
+                    id: Some(session.id.clone()),
                     created: Some(created_at.to_string()),
                     continued_from: continued.map(|other| other.id.clone()),
                     ..Head::default()
                 };
-                Some((head::write(&now).text(), talk.frame.lines.end().to_owned()))
+                Some((head::write(&now).text(), session.frame.lines.end().to_owned()))
             }
         }
     }
 
     fn conversations(&mut self) -> Result<(), WriteError> {
-        for talk in plan::conversations(self.library, self.source)? {
-            let prefix = format!("conversations/{}/", talk.name);
-            self.look_for_losses(&talk);
-            self.losses.events(self.library, talk.place, talk.out.conversation.id)?;
-            let head = talk.frame.head.clone().filter(|_| talk.is_own);
-            if !talk.frame.has_no_lines || !self.library.messages(talk.place, 0)?.is_empty() {
-                self.lines(&format!("{prefix}conversation.jsonl"), &talk, head)?;
+        for session in plan::conversations(self.library, self.source)? {
+            let prefix = format!("conversations/{}/", session.name);
+            self.look_for_losses(&session);
+            self.losses.events(self.library, session.place, session.out.conversation.id)?;
+            let head = session.frame.head.clone().filter(|_| session.is_own);
+            if !session.frame.has_no_lines || !self.library.messages(session.place, 0)?.is_empty() {
+                self.lines(&format!("{prefix}conversation.jsonl"), &session, head)?;
             }
-            if let Some(text) = metadata(&talk) {
+            if let Some(text) = metadata(&session) {
                 self.file(&format!("{prefix}metadata.json"), &text)?;
             }
-            let value = |name: &str| state(&[&talk.out.states], name, Style::PRETTY, 0);
+            let value = |name: &str| state(&[&session.out.states], name, Style::PRETTY, 0);
             if let Some(plot) = value(PLOT) {
-                let (before, after) = talk.frame.plot.clone().unwrap_or_default();
-                let plot = if talk.frame.plot.is_some() { plot } else { Style::PRETTY.format(&plot, 0) };
+                let (before, after) = session.frame.plot.clone().unwrap_or_default();
+                let plot = if session.frame.plot.is_some() { plot } else { Style::PRETTY.format(&plot, 0) };
                 self.file(&format!("{prefix}plot_state.json"), &format!("{before}{plot}{after}"))?;
             }
             let fresh = Object::new()
                 .with("source_preset", "")
-                .with("snapshot_created_at", &talk.out.conversation.created_at.to_string());
-            let persona = |name: &str| value(name).or_else(|| (!talk.is_own).then(|| "\"\"".to_owned()));
-            if let Some(text) = character(talk.frame.character.as_ref().filter(|_| talk.is_own), persona, fresh) {
+                .with("snapshot_created_at", &session.out.conversation.created_at.to_string());
+            let persona = |name: &str| value(name).or_else(|| (!session.is_own).then(|| "\"\"".to_owned()));
+            if let Some(text) = character(session.frame.character.as_ref().filter(|_| session.is_own), persona, fresh) {
                 self.file(&format!("{prefix}character_snapshot.json"), &text)?;
             }
         }
         Ok(())
     }
 
-    fn lines(&mut self, name: &str, talk: &SessionPlan, head: Option<(String, String)>) -> Result<(), WriteError> {
+    fn lines(&mut self, name: &str, session: &SessionPlan, head: Option<(String, String)>) -> Result<(), WriteError> {
         let name = format!("{}{name}", self.folder);
         let failed = |source| WriteError::File { file: name.clone(), source };
         let mut target = BufWriter::new(self.out.create(&name).map_err(failed)?);
-        let mut lines = JsonlWriter::new(&talk.frame.lines, &mut target).map_err(failed)?;
+        let mut lines = JsonlWriter::new(&session.frame.lines, &mut target).map_err(failed)?;
         if let Some((text, end)) = head {
-            lines.first_others(talk.frame.before_head).and_then(|()| lines.line(&text, &end)).map_err(failed)?;
+            lines.first_others(session.frame.before_head).and_then(|()| lines.line(&text, &end)).map_err(failed)?;
         }
         let (mut from, mut turn, mut tail) = (0, 0, LeftTail::default());
         loop {
-            let page = self.library.messages(talk.place, from)?;
+            let page = self.library.messages(session.place, from)?;
             if page.is_empty() {
                 break;
             }
@@ -216,18 +216,18 @@ impl Writer<'_> {
             for message in page.iter().filter(|message| !message.is_removed) {
                 let number = message.record.as_ref().and_then(|record| u32::try_from(record.ordinal).ok());
                 if let Some(text) = said(message, &mut turn, &mut |what, count| {
-                    self.losses.add(talk.out.conversation.id, what, count);
+                    self.losses.add(session.out.conversation.id, what, count);
                 }) {
                     lines.record(&text, number).map_err(failed)?;
                 }
             }
         }
-        tail.tell(&mut self.losses, talk.out.conversation.id);
+        tail.tell(&mut self.losses, session.out.conversation.id);
         lines.end().and_then(|()| target.flush()).map_err(failed)
     }
 
-    fn look_for_losses(&mut self, talk: &SessionPlan) {
-        let (out, conversation) = (&talk.out, &talk.out.conversation);
+    fn look_for_losses(&mut self, session: &SessionPlan) {
+        let (out, conversation) = (&session.out, &session.out.conversation);
         let mut lost = |what, count| self.losses.add(conversation.id, what, count);
         let held = PERSONAS.iter().chain([&PLOT]).filter(|name| out.states.iter().any(|state| state.name == **name));
         lost("branches that are not shown", out.other_branches);
@@ -240,7 +240,7 @@ impl Writer<'_> {
         lost("metadata", usize::from(conversation.metadata.is_some()));
         lost("pins", usize::from(conversation.pinned));
         lost("status", usize::from(conversation.status != ConversationStatus::Active));
-        let is_nameless = conversation.title.is_empty() || out.record.is_some() && names_itself(talk);
+        let is_nameless = conversation.title.is_empty() || out.record.is_some() && names_itself(session);
         lost("names of conversations", usize::from(!is_nameless));
         let is_held = out.continued_from.is_some() && self.generation == Generation::Instances;
         lost("links to other conversations", out.links() - usize::from(is_held));
@@ -249,10 +249,10 @@ impl Writer<'_> {
 }
 
 /// There are no names in this format: what was read is called by its id.
-fn names_itself(talk: &SessionPlan) -> bool {
-    let external = talk.external().unwrap_or_default();
-    let title = &talk.out.conversation.title;
-    talk.id == *title || external.rsplit('/').next() == Some(title) || external == title
+fn names_itself(session: &SessionPlan) -> bool {
+    let external = session.external().unwrap_or_default();
+    let title = &session.out.conversation.title;
+    session.id == *title || external.rsplit('/').next() == Some(title) || external == title
 }
 
 /// Writes a message as a line; none for what the format has no line for.
@@ -348,20 +348,20 @@ fn character(slots: Option<&StateFieldFrame>, value: impl Fn(&str) -> Option<Str
 }
 
 /// What describes a conversation of v2.
-fn metadata(talk: &SessionPlan) -> Option<String> {
-    let created_at = talk.out.conversation.created_at;
-    if let Some(frame) = talk.frame.metadata.as_ref().filter(|_| talk.is_own) {
+fn metadata(session: &SessionPlan) -> Option<String> {
+    let created_at = session.out.conversation.created_at;
+    if let Some(frame) = session.frame.metadata.as_ref().filter(|_| session.is_own) {
         let was = head::read(&frame.skeleton.text);
         let now = was.at(created_at);
-        let object = |head: &Head| head::write_file(&talk.id, head.created.as_ref());
+        let object = |head: &Head| head::write_file(&session.id, head.created.as_ref());
         let text = merge(&frame.skeleton.text, &object(&was), &object(&now), frame.style, 0);
         let frame = Frame { skeleton: Skeleton { text, ..Skeleton::default() }, ..frame.clone() };
         return Some(format!("{}{}{}", frame.before, frame.skeleton.text, frame.after));
     }
-    if talk.is_own {
+    if session.is_own {
         return None;
     }
-    let project = talk.out.project.as_ref().and_then(|(project, _)| project.metadata.as_ref());
+    let project = session.out.project.as_ref().and_then(|(project, _)| project.metadata.as_ref());
     let known = project.and_then(|metadata| Members::parse(metadata.text()));
     let text = |name: &str| known.as_ref().and_then(|known| known.text(name));
     let presets = Object::new()
@@ -369,7 +369,7 @@ fn metadata(talk: &SessionPlan) -> Option<String> {
         .with("background", &text("background_id"))
         .with("summaries", &[0; 0]);
     let scope = Object::new().with("mode", "self_only").with("related_conversations", &[0; 0]);
-    let mut object = head::write_file(&talk.id, Some(&created_at.to_string()));
+    let mut object = head::write_file(&session.id, Some(&created_at.to_string()));
     object.0.push(("presets".to_owned(), presets.text()));
     object.0.push(("rag_scope".to_owned(), scope.text()));
     Some(Style::PRETTY.format(&object.text(), 0))

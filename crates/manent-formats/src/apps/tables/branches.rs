@@ -2,7 +2,7 @@
 //! messages removed from the current path are deleted.
 
 use crate::apps::tables::message::role;
-use crate::apps::tables::rows::{Numbered, Source, Talk};
+use crate::apps::tables::rows::{ConversationRows, Numbered, Source};
 use crate::apps::tables::tree::{MessageTree, parent};
 use crate::core::sqlite::Cell;
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,7 @@ enum Step {
 
 /// The rows of a tree and the path through them.
 pub(crate) struct Branches<'a> {
-    talk: &'a Talk<'a>,
+    conversation: &'a ConversationRows<'a>,
     sources: &'a [Source],
     path: Vec<Step>,
     /// Which rows stay.
@@ -28,15 +28,15 @@ pub(crate) struct Branches<'a> {
 }
 
 impl<'a> Branches<'a> {
-    pub fn of(talk: &'a Talk<'a>, sources: &'a [Source], hung: &MessageTree) -> Self {
+    pub fn of(conversation: &'a ConversationRows<'a>, sources: &'a [Source], tree: &MessageTree) -> Self {
         let shown = sources.iter().enumerate().filter(|(_, source)| source.is_shown);
         let shown: HashMap<usize, usize> = shown.map(|(at, source)| (source.place, at)).collect();
-        let messages = talk.messages.iter().enumerate().filter(|(_, message)| !message.is_removed);
+        let messages = conversation.messages.iter().enumerate().filter(|(_, message)| !message.is_removed);
         let step = |place: usize| shown.get(&place).map_or(Step::New(place), |at| Step::Row(*at));
         let path = messages.map(|(place, _)| step(place)).collect();
         let (kept, above) = (vec![false; sources.len()], vec![None; sources.len()]);
-        let mut branches = Self { talk, sources, path, kept, above, gone: HashSet::new() };
-        branches.keep(hung);
+        let mut branches = Self { conversation, sources, path, kept, above, gone: HashSet::new() };
+        branches.keep(tree);
         let gone = sources.iter().zip(&branches.kept).filter(|(_, kept)| !**kept);
         branches.gone = gone.map(|(source, _)| source.record.get("message_id")).collect();
         branches
@@ -44,20 +44,20 @@ impl<'a> Branches<'a> {
 
     /// Determines which rows stay. A row that was on the current path and is not any more was removed, unless another
     /// message is in its position: then it is on another branch now.
-    fn keep(&mut self, hung: &MessageTree) {
-        let was_shown: HashSet<usize> = hung.shown().collect();
+    fn keep(&mut self, tree: &MessageTree) {
+        let was_shown: HashSet<usize> = tree.shown().collect();
         let place = |(place, step): (usize, &Step)| match step {
             Step::Row(at) => Some((*at, place)),
             Step::New(_) => None,
         };
         let places: HashMap<usize, usize> = self.path.iter().enumerate().filter_map(place).collect();
-        for at in hung.order.iter().copied() {
-            let behind = hung.behind[at];
+        for at in tree.order.iter().copied() {
+            let behind = tree.behind[at];
             let above = behind.and_then(|behind| if self.kept[behind] { Some(behind) } else { self.above[behind] });
             let next = above.map_or(Some(0), |above| places.get(&above).map(|place| place + 1));
             let is_beside = match next.and_then(|next| self.path.get(next)) {
-                Some(Step::Row(other)) => hung.behind[*other] == behind,
-                Some(Step::New(place)) => self.talk.messages[*place].content.role == self.role(at),
+                Some(Step::Row(other)) => tree.behind[*other] == behind,
+                Some(Step::New(place)) => self.conversation.messages[*place].content.role == self.role(at),
                 None => false,
             };
             let is_off = above.is_some_and(|above| !self.sources[above].is_shown);
@@ -104,9 +104,9 @@ impl<'a> Branches<'a> {
                         Some(Step::New(_)) => None,
                     };
                     let replaced = candidates.and_then(|candidates| self.replaced(place, candidates));
-                    let at = self.talk.messages[place].content.time.at;
+                    let at = self.conversation.messages[place].content.time.at;
                     let parent = replaced.map_or(behind, |replaced| self.id(replaced).clone());
-                    let row = self.talk.fresh(place, at, self.talk.clock, parent);
+                    let row = self.conversation.fresh(place, at, self.conversation.clock, parent);
                     let id = row.record.get("message_id").clone();
                     made.push(row);
                     id
@@ -121,13 +121,13 @@ impl<'a> Branches<'a> {
 
     /// The row that a new message replaces: its own, or the last one of its role.
     fn replaced(&self, place: usize, candidates: &[usize]) -> Option<usize> {
-        let role = &self.talk.messages[place].content.role;
+        let role = &self.conversation.messages[place].content.role;
         let mut same = candidates.iter().rev().copied().filter(|at| self.role(*at) == *role);
         let own = same.clone().find(|at| self.sources[*at].place == place);
         own.or_else(|| same.next())
     }
 
-    /// The rows that stay, hung up anew where what they hung on is gone.
+    /// The rows that stay, tree up anew where what they tree on is gone.
     fn stayed(&self, parents: &HashMap<usize, Cell>) -> impl Iterator<Item = Numbered> {
         let kept = self.sources.iter().enumerate().filter(|(at, _)| self.kept[*at]);
         kept.map(|(at, source)| {

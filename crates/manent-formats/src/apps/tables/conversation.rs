@@ -8,7 +8,7 @@ use crate::core::sqlite::{Cell, Record};
 use manent_model::{Conversation, ConversationStatus, Json};
 
 /// Columns that a conversation holds beside its id.
-pub(crate) const HELD: [&str; 5] = ["project", "sequence", "status", "created_at", "metadata"];
+pub(crate) const MAPPED: [&str; 5] = ["project", "sequence", "status", "created_at", "metadata"];
 
 /// Members of the metadata that are a title, the first that is there.
 const TITLES: [&str; 2] = ["title", "name"];

@@ -5,7 +5,7 @@ use crate::core::time::{millis, moment};
 use manent_model::{Body, Content, Json, Part, Time, TimeSource, Timestamp};
 
 /// Columns that a message holds.
-pub(crate) const HELD: [&str; 7] =
+pub(crate) const MAPPED: [&str; 7] =
     ["message_id", "conversation_id", "parent_message_id", "role", "text", "timestamp", "metadata"];
 
 /// How a program writes times.

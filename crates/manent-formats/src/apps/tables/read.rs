@@ -37,7 +37,7 @@ pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError>
     }
     files
         .into_iter()
-        .try_for_each(|file| Reader { sink: &mut *sink, file, asides: UnmappedFields::default() }.all())?;
+        .try_for_each(|file| Reader { sink: &mut *sink, file, unmapped: UnmappedFields::default() }.all())?;
     for (name, error) in failed {
         sink.take(Item::Found { record: "file", count: 1 })?;
         let (place, why) = (Place::file(&name), error.to_string());
@@ -74,7 +74,7 @@ impl File {
 struct Reader<'a> {
     sink: &'a mut dyn Sink,
     file: File,
-    asides: UnmappedFields,
+    unmapped: UnmappedFields,
 }
 
 /// A message that waits for its conversation to be put together.
@@ -117,7 +117,7 @@ impl Reader<'_> {
         for (id, said) in groups.in_order() {
             self.orphans(&id, said, &mut externals)?;
         }
-        self.asides.tell(self.sink)
+        self.unmapped.emit(self.sink)
     }
 
     fn place(&self, table: &Table, row: i64) -> Place {
@@ -151,7 +151,7 @@ impl Reader<'_> {
             self.sink.take(Item::Found { record: "table", count })?;
         }
         if !kept.is_empty() {
-            self.sink.take(Item::Aside { record: "table", key: None, count: kept.len() as u64 })?;
+            self.sink.take(Item::Unmapped { record: "table", key: None, count: kept.len() as u64 })?;
         }
         let lost = lost.iter().map(|(table, rows)| {
             (format!("{} rows of table {} are not kept: it is another program's", rows.len(), table.name), &table.name)
@@ -203,7 +203,7 @@ impl Reader<'_> {
                 continue;
             }
             let record = Record::of(&table, &row);
-            self.look(&record, "message", &message::HELD);
+            self.scan_columns(&record, "message", &message::MAPPED);
             let id = record.get("conversation_id").clone();
             groups.0.entry(id).or_default().push(MessageRow { row: row.row, place: number, record });
         }
@@ -211,16 +211,16 @@ impl Reader<'_> {
     }
 
     /// Counts what no noun holds of a record.
-    fn look(&mut self, record: &Record, what: &'static str, held: &[&str]) {
+    fn scan_columns(&mut self, record: &Record, what: &'static str, mapped: &[&str]) {
         for (column, cell) in record.0.iter().filter(|(_, cell)| *cell != Cell::Null) {
-            let is_held = match column.to_lowercase().as_str() {
+            let is_mapped = match column.to_lowercase().as_str() {
                 "metadata" => message::metadata(cell).is_some(),
                 "status" => conversation::status(cell).is_some(),
                 "sequence" => matches!(cell.text(), Some("sequential" | "tree")),
-                column => held.contains(&column),
+                column => mapped.contains(&column),
             };
-            if !is_held {
-                self.asides.add(what, column);
+            if !is_mapped {
+                self.unmapped.add(what, column);
             }
         }
     }
@@ -235,9 +235,9 @@ impl Reader<'_> {
         let (table, generation) = (self.file.shape.conversation.clone(), self.file.shape.generation);
         let record = Record::of(&table, &row);
         let place = self.place(&table, row.row.unwrap_or(place));
-        let mut held = vec![generation.id(), "latest_message_id"];
-        held.extend(conversation::HELD);
-        self.look(&record, "conversation", &held);
+        let mut mapped = vec![generation.id(), "latest_message_id"];
+        mapped.extend(conversation::MAPPED);
+        self.scan_columns(&record, "conversation", &mapped);
         let id = record.get(generation.id()).clone();
         let external = unique(externals, &id);
         if id == Cell::Null {
@@ -285,20 +285,20 @@ impl Reader<'_> {
         let nothing = Record::default();
         let records: Vec<&Record> = said.iter().map(|said| &said.record).collect();
         let own = record.unwrap_or(&nothing);
-        let hung = build(&records, own.get("sequence"), own.get("latest_message_id"));
+        let tree = build(&records, own.get("sequence"), own.get("latest_message_id"));
         let json = |record: &Record| Json::parse(&record.text()).ok();
         let mut frame = ConversationFrame { row, record: record.and_then(json), rows: Vec::new() };
-        frame.remember(hung.order.iter().map(|place| said[*place].row));
+        frame.remember(tree.order.iter().map(|place| said[*place].row));
         let created_at = item.created_at.unwrap_or(Timestamp(0));
         self.sink.take(Item::Conversation(Box::new(ConversationItem { frame: Json::of(&frame), ..item })))?;
-        self.broken(&said, &hung)?;
+        self.broken(&said, &tree)?;
         let mut indexes: HashMap<usize, MessageIndex> = HashMap::new();
         let mut before = created_at;
-        for (index, place) in hung.order.iter().enumerate() {
+        for (index, place) in tree.order.iter().enumerate() {
             let record = &said[*place].record;
             let content = message::read(record, before);
             before = content.time.at;
-            let behind = hung.behind[*place].and_then(|behind| indexes.get(&behind).copied());
+            let behind = tree.behind[*place].and_then(|behind| indexes.get(&behind).copied());
             indexes.insert(*place, index as MessageIndex);
             let is_next = behind == (index as MessageIndex).checked_sub(1);
             self.sink.take(Item::Message(Box::new(MessageItem {
@@ -310,16 +310,16 @@ impl Reader<'_> {
                 record: "message",
             })))?;
         }
-        let head = hung.head.and_then(|head| indexes.get(&head).copied());
+        let head = tree.head.and_then(|head| indexes.get(&head).copied());
         // Where there are branches the head is always named, even if it came last.
-        let has_branches = hung.shown().count() < hung.order.len();
+        let has_branches = tree.shown().count() < tree.order.len();
         self.sink.take(Item::End { head: head.filter(|_| has_branches) })
     }
 
     /// Tells what was wrong with the messages of a conversation.
-    fn broken(&mut self, said: &[MessageRow], hung: &MessageTree) -> Result<(), ReadError> {
+    fn broken(&mut self, said: &[MessageRow], tree: &MessageTree) -> Result<(), ReadError> {
         let table = self.file.shape.message.clone();
-        for (place, what, why) in &hung.broken {
+        for (place, what, why) in &tree.broken {
             self.repair(self.place(&table, said[*place].place), *what, why.clone())?;
         }
         for said in said {

@@ -27,7 +27,7 @@ impl Numbered {
 }
 
 /// A conversation on its way into its rows.
-pub(crate) struct Talk<'a> {
+pub(crate) struct ConversationRows<'a> {
     pub frame: &'a ConversationFrame,
     /// Its row as it was; empty for one that comes new.
     pub record: &'a Record,
@@ -59,16 +59,16 @@ pub(crate) struct Source {
     pub is_shown: bool,
 }
 
-impl Talk<'_> {
+impl ConversationRows<'_> {
     pub fn rows(&self) -> Rows {
         let sources = self.sources();
         let records: Vec<&Record> = sources.iter().map(|source| &source.record).collect();
         let (sequence, latest) = (self.record.get("sequence"), self.record.get("latest_message_id"));
-        let hung = build(&records, sequence, latest);
-        let head = hung.head.map(|head| records[head].get("message_id").clone());
+        let tree = build(&records, sequence, latest);
+        let head = tree.head.map(|head| records[head].get("message_id").clone());
         let is_tree = is_tree(&records, sequence);
         let (messages, retimed) = match is_tree {
-            true => (Branches::of(self, &sources, &hung).rows(), 0),
+            true => (Branches::of(self, &sources, &tree).rows(), 0),
             false => self.line(&sources),
         };
         let shown: Vec<&Numbered> = messages.iter().filter(|row| row.is_shown).collect();
@@ -165,8 +165,8 @@ impl Talk<'_> {
         let sorted: Vec<&Record> = order.iter().map(|at| records[*at]).collect();
         let latest = latest.unwrap_or(self.record.get("latest_message_id"));
         let latest = if self.has_latest { latest } else { &Cell::Null };
-        let hung = build(&sorted, self.record.get("sequence"), latest);
-        let mut read: Vec<Option<usize>> = hung.shown().map(|at| rows[order[at]].said()).collect();
+        let tree = build(&sorted, self.record.get("sequence"), latest);
+        let mut read: Vec<Option<usize>> = tree.shown().map(|at| rows[order[at]].said()).collect();
         read.reverse();
         let mut meant: Vec<Option<usize>> = rows.iter().map(Numbered::said).filter(Option::is_some).collect();
         meant.sort_unstable();

@@ -68,35 +68,36 @@ fn line(records: &[&Record]) -> MessageTree {
 fn tree(records: &[&Record], latest: &Cell) -> MessageTree {
     let ids: HashMap<&Cell, usize> =
         records.iter().enumerate().map(|(place, one)| (one.get("message_id"), place)).collect();
-    let mut hung = MessageTree { behind: vec![None; records.len()], ..MessageTree::default() };
+    let mut tree = MessageTree { behind: vec![None; records.len()], ..MessageTree::default() };
     let mut parents: Vec<Option<usize>> = Vec::with_capacity(records.len());
     for (place, record) in records.iter().enumerate() {
         let named = parent(record);
         let found = named.and_then(|cell| ids.get(cell).copied());
         if let (Some(cell), None) = (named, found) {
             let why = format!("the parent {} is not there; the message stands at the start", cell.shown());
-            hung.broken.push((place, RepairKind::PointerDangling, why));
+            tree.broken.push((place, RepairKind::PointerDangling, why));
         }
         parents.push(found);
     }
-    cut_circles(&mut parents, &mut hung.broken);
+    cut_circles(&mut parents, &mut tree.broken);
     let roles: Vec<String> = records.iter().map(|record| role(record.get("role"))).collect();
-    let mut is_hung = vec![false; records.len()];
+    let mut is_linked = vec![false; records.len()];
     for start in 0..records.len() {
-        // From the first one that is hung up already down to this one; a chain may be as long as the conversation.
-        let chain: Vec<usize> =
-            std::iter::successors(Some(start), |place| parents[*place]).take_while(|place| !is_hung[*place]).collect();
+        // From the first one that is tree up already down to this one; a chain may be as long as the conversation.
+        let chain: Vec<usize> = std::iter::successors(Some(start), |place| parents[*place])
+            .take_while(|place| !is_linked[*place])
+            .collect();
         for place in chain.into_iter().rev() {
-            hung.behind[place] = match parents[place] {
-                Some(parent) if roles[parent] == roles[place] => hung.behind[parent],
+            tree.behind[place] = match parents[place] {
+                Some(parent) if roles[parent] == roles[place] => tree.behind[parent],
                 parent => parent,
             };
-            is_hung[place] = true;
+            is_linked[place] = true;
         }
     }
-    hung.order = in_order(&hung.behind);
-    hung.head = ids.get(latest).copied().filter(|_| *latest != Cell::Null).or_else(|| records.len().checked_sub(1));
-    hung
+    tree.order = in_order(&tree.behind);
+    tree.head = ids.get(latest).copied().filter(|_| *latest != Cell::Null).or_else(|| records.len().checked_sub(1));
+    tree
 }
 
 /// Takes the parent from one message of each circle.

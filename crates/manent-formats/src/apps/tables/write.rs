@@ -1,7 +1,7 @@
 //! Writer: one file, with every row unchanged except for what was edited.
 
 use crate::apps::tables::message::Clock;
-use crate::apps::tables::rows::{Numbered, Talk};
+use crate::apps::tables::rows::{ConversationRows, Numbered};
 use crate::apps::tables::{
     ConversationFrame, GENERATIONS, Generation, NAME, RootFrame, conversation, losses, message, statements,
 };
@@ -61,7 +61,7 @@ fn fresh(generation: Generation) -> RootFrame {
         is_computed: false,
     };
     let mut columns = vec![generation.id()];
-    columns.extend(conversation::HELD);
+    columns.extend(conversation::MAPPED);
     if generation == Generation::Shipped {
         columns.push("latest_message_id");
         columns.push("brand");
@@ -71,7 +71,7 @@ fn fresh(generation: Generation) -> RootFrame {
         pragmas: Pragmas::default(),
         statements: statements::fresh(generation).iter().map(statement).collect(),
         conversation: table("conversation", &columns),
-        message: table("message", &message::HELD),
+        message: table("message", &message::MAPPED),
         others: Vec::new(),
     }
 }
@@ -111,8 +111,9 @@ impl Writer<'_> {
             Generation::Shipped => Clock::Local,
         };
         let has_latest = self.to == Generation::Shipped;
-        let talk = Talk { frame: &frame, record: &before, id: id.clone(), clock, has_latest, messages: &messages };
-        let rows = talk.rows();
+        let conversation =
+            ConversationRows { frame: &frame, record: &before, id: id.clone(), clock, has_latest, messages: &messages };
+        let rows = conversation.rows();
         let conversation = out.conversation.id;
         self.losses.add(conversation, "places of messages", rows.misplaced);
         self.losses.add(conversation, "times of messages", rows.retimed);

@@ -18,7 +18,7 @@ pub(crate) struct Compaction {
 }
 
 /// Members that a fold holds.
-pub(crate) const HELD: [&str; 6] = ["entry_id", "session_id", "trigger_entry_id", "summary", "create_at", "status"];
+pub(crate) const MAPPED: [&str; 6] = ["entry_id", "session_id", "trigger_entry_id", "summary", "create_at", "status"];
 
 pub(crate) fn read(text: &str) -> Result<Compaction, String> {
     let members = Members::parse(text).ok_or("a compaction is an object")?;

@@ -16,7 +16,7 @@ pub(crate) struct Entry {
 }
 
 /// Members that a message holds.
-pub(crate) const HELD: [&str; 12] = [
+pub(crate) const MAPPED: [&str; 12] = [
     "entry_id",
     "session_id",
     "message",

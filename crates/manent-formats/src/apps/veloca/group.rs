@@ -80,12 +80,12 @@ impl Reader<'_> {
         self.take(Item::Found { record: "session", count: outlines.len() as u64 })?;
         let mut sessions = Sessions::default();
         for (place, outline) in outlines.iter().enumerate() {
-            let shell = self.file.shell(outline, style, 2)?;
-            let read = shell.and_then(|(shell, removed)| {
-                let session = session::read(&shell.text)?;
-                Ok((shell, session, removed))
+            let skeleton = self.file.skeleton(outline, style, 2)?;
+            let read = skeleton.and_then(|(skeleton, removed)| {
+                let session = session::read(&skeleton.text)?;
+                Ok((skeleton, session, removed))
             });
-            let (shell, session, removed) = match read {
+            let (skeleton, session, removed) = match read {
                 Ok(read) => read,
                 Err(why) => {
                     self.skip(outline.span(), "session", why)?;
@@ -94,7 +94,7 @@ impl Reader<'_> {
                 }
             };
             self.unreadable(&removed)?;
-            self.asides.look(&shell.text, "session", &session::HELD);
+            self.unmapped.scan(&skeleton.text, "session", &session::MAPPED);
             let id = session.id.clone().unwrap_or_else(|| format!("#{place}"));
             let external = sessions.externals.take(&id);
             if external != id {
@@ -108,7 +108,7 @@ impl Reader<'_> {
                 let read = self.compaction(span)?;
                 found.compactions.extend(read.map(|read| (read.span, read.trigger)));
             }
-            found.frame.shell = Some(shell);
+            found.frame.skeleton = Some(skeleton);
             sessions.push(found);
         }
         Ok(sessions)
@@ -279,7 +279,7 @@ impl Reader<'_> {
             });
             match read {
                 Ok((read, owner, raw)) => {
-                    self.asides.look(&raw, "workspace", &workspace::HELD);
+                    self.unmapped.scan(&raw, "workspace", &workspace::MAPPED);
                     let owner = &mut sessions.all[owner];
                     owner.project = Some(read.key.clone());
                     owner.frame.workspace_place = Some(place as u32);

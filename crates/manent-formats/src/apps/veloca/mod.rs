@@ -88,7 +88,7 @@ struct FileFrame {
 struct SessionFrame {
     /// The session's own text; `None` for one that entries refer to but no list contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    shell: Option<Skeleton>,
+    skeleton: Option<Skeleton>,
     /// The record of its workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     workspace: Option<String>,

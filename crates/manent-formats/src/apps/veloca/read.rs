@@ -66,7 +66,7 @@ pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError>
             let why = "the file is no object".to_owned();
             return Err(ReadError::Foreign { file: name, format: NAME, why });
         };
-        let mut reader = Reader { tree, file, sink, asides: UnmappedFields::default(), early: Some(Vec::new()) };
+        let mut reader = Reader { tree, file, sink, unmapped: UnmappedFields::default(), early: Some(Vec::new()) };
         reader.file(root)?;
     }
     Ok(())
@@ -82,7 +82,7 @@ enum Early {
 pub(crate) struct Reader<'a> {
     pub tree: &'a dyn SourceTree,
     pub file: JsonFile<'a>,
-    pub asides: UnmappedFields,
+    pub unmapped: UnmappedFields,
     sink: &'a mut dyn Sink,
     early: Option<Vec<Early>>,
 }
@@ -125,7 +125,7 @@ impl Reader<'_> {
             self.take(Item::Found { record: "file", count: 1 })?;
             self.skip(rest, "file", TORN.to_owned())?;
         }
-        std::mem::take(&mut self.asides).tell(self.sink)
+        std::mem::take(&mut self.unmapped).emit(self.sink)
     }
 
     pub fn take(&mut self, item: Item) -> Result<(), ReadError> {
@@ -211,7 +211,7 @@ impl Reader<'_> {
             ..ConversationItem::new(
                 found.external.clone(),
                 Json::of(&found.frame),
-                if found.frame.shell.is_some() { "session" } else { "" },
+                if found.frame.skeleton.is_some() { "session" } else { "" },
             )
         };
         self.take(Item::Conversation(Box::new(item)))?;
@@ -255,7 +255,7 @@ impl Reader<'_> {
         let mut read = |text: String| {
             let members = Members::parse(&text).ok_or("an entry is an object")?;
             let entry = entry::of(&members)?;
-            self.asides.members(&members, "entry", &entry::HELD);
+            self.unmapped.members(&members, "entry", &entry::MAPPED);
             drop(members);
             Ok((entry, text))
         };
@@ -298,7 +298,7 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            self.asides.look(&raw, "compaction", &compaction::HELD);
+            self.unmapped.scan(&raw, "compaction", &compaction::MAPPED);
             let trigger = compaction.trigger.as_deref().and_then(|trigger| triggers.get(trigger).copied().flatten());
             if trigger.is_none() {
                 let named = compaction.trigger.as_deref().unwrap_or("that is not named");
@@ -328,7 +328,7 @@ impl Reader<'_> {
         let mut lists = HashSet::new();
         for (key, _) in members.iter().rev() {
             if !crate::apps::veloca::LISTS.contains(&key.as_str()) || !lists.insert(key) {
-                self.asides.add("file", key);
+                self.unmapped.add("file", key);
             }
         }
     }

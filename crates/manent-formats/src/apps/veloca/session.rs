@@ -17,7 +17,7 @@ pub(crate) struct Session {
 }
 
 /// Members that a conversation holds.
-pub(crate) const HELD: [&str; 8] =
+pub(crate) const MAPPED: [&str; 8] =
     ["session_id", "name", "status", "create_at", "metadata", "entries", "compacted_entries", "compacted_dialogues"];
 
 pub(crate) fn read(text: &str) -> Result<Session, String> {

@@ -17,7 +17,7 @@ pub(crate) struct Workspace {
 }
 
 /// Members that a project holds.
-pub(crate) const HELD: [&str; 4] = ["session_id", "workspace_key", "workspace_root_path", "workspace_type"];
+pub(crate) const MAPPED: [&str; 4] = ["session_id", "workspace_key", "workspace_root_path", "workspace_type"];
 
 pub(crate) fn read(text: &str) -> Result<Workspace, String> {
     let members = Members::parse(text).ok_or("a workspace is an object")?;

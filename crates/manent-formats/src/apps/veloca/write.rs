@@ -112,7 +112,7 @@ impl Writer<'_> {
         let record = out.record.as_ref();
         let frame: SessionFrame =
             record.and_then(|record| serde_json::from_str(record.raw.as_deref()?).ok()).unwrap_or_default();
-        let was = frame.shell.as_ref().and_then(|shell| session::read(&shell.text).ok());
+        let was = frame.skeleton.as_ref().and_then(|skeleton| session::read(&skeleton.text).ok());
         // An id may be there twice, which only the generation that it came from can tell apart.
         let id = was.as_ref().and_then(|was| was.id.clone()).filter(|_| !self.is_moved());
         let id = id.or_else(|| record?.external.clone());
@@ -134,12 +134,12 @@ impl Writer<'_> {
             },
             metadata: conversation.metadata.clone(),
         };
-        let is_implicit = record.is_some() && frame.shell.is_none();
+        let is_implicit = record.is_some() && frame.skeleton.is_none();
         let is_listed = !is_implicit || !now.name.is_empty() || now.is_deleted || self.generation.is_nested();
-        let text = match (&frame.shell, &was) {
-            (Some(shell), Some(was)) => {
+        let text = match (&frame.skeleton, &was) {
+            (Some(skeleton), Some(was)) => {
                 let (was, now) = (session::write(was, self.source), session::write(&now, self.generation));
-                merge(&shell.text, &was, &now, self.style, 2)
+                merge(&skeleton.text, &was, &now, self.style, 2)
             }
             _ => self.style.format(&session::write(&now, self.generation).text(), 2),
         };
@@ -149,7 +149,7 @@ impl Writer<'_> {
             self.workspaces.push((place, workspace));
         }
         let compactions = self.compactions(place, out, &id)?;
-        let is_new = frame.shell.is_none() || self.is_moved();
+        let is_new = frame.skeleton.is_none() || self.is_moved();
         let needed = [("entries", has_messages), ("compacted_entries", !compactions.is_empty())];
         let needed = needed.into_iter().filter(|(_, is_needed)| *is_needed || is_new).map(|(list, _)| list).collect();
         let text = self.with_lists(text, needed);
@@ -209,8 +209,8 @@ impl Writer<'_> {
             ("entries", is_flat && told.iter().any(|one| one.has_messages)),
             (self.generation.compactions(), is_flat && told.iter().any(|one| !one.compactions.is_empty())),
         ];
-        let shell = &mut frame.frame.skeleton;
-        let members = Members::parse(&shell.text).unwrap_or_default();
+        let skeleton = &mut frame.frame.skeleton;
+        let members = Members::parse(&skeleton.text).unwrap_or_default();
         let (mut was, mut now) = (Object::new(), Object::new());
         for (name, is_needed) in needed {
             let raw = members.raw(name);
@@ -222,7 +222,7 @@ impl Writer<'_> {
             };
         }
         if was != now {
-            shell.text = merge(&shell.text, &was, &now, self.style, 0);
+            skeleton.text = merge(&skeleton.text, &was, &now, self.style, 0);
         }
     }
 
@@ -449,7 +449,7 @@ impl Writer<'_> {
                     }
                     self.list(&frame.frame.skeleton, name, &texts, 2, target)?;
                 }
-                // The list of another generation: what its shell says of an empty one.
+                // The list of another generation: what its skeleton says of an empty one.
                 Segment::List(name) => self.list(&frame.frame.skeleton, name, &[], 2, target)?,
             }
         }
@@ -458,13 +458,13 @@ impl Writer<'_> {
 
     fn list(
         &self,
-        shell: &Skeleton,
+        skeleton: &Skeleton,
         name: &str,
         items: &[String],
         level: usize,
         target: &mut dyn Write,
     ) -> Result<(), WriteError> {
-        let gap = shell.gap(name, items.len(), self.style, level);
+        let gap = skeleton.gap(name, items.len(), self.style, level);
         if items.is_empty() {
             return target.write_all(gap.open.as_bytes()).map_err(failed);
         }
@@ -497,19 +497,19 @@ impl Writer<'_> {
     }
 
     fn nested(&mut self, told: &mut SessionPlan, target: &mut dyn Write) -> Result<(), WriteError> {
-        let gaps = told.frame.shell.as_ref().map(|shell| shell.gaps.clone()).unwrap_or_default();
-        let shell = Skeleton { text: told.session.clone(), gaps };
-        for segment in shell.segments(&["entries", "compacted_entries"]) {
+        let gaps = told.frame.skeleton.as_ref().map(|skeleton| skeleton.gaps.clone()).unwrap_or_default();
+        let skeleton = Skeleton { text: told.session.clone(), gaps };
+        for segment in skeleton.segments(&["entries", "compacted_entries"]) {
             match segment {
                 Segment::Text(text) => target.write_all(text.as_bytes()).map_err(failed)?,
                 Segment::List("entries") => {
-                    let mut list = ListOut::new(&shell, "entries", self.style, 4);
+                    let mut list = ListOut::new(&skeleton, "entries", self.style, 4);
                     while self.some(told, &mut list, usize::MAX, target)? {}
                     list.end(target).map_err(failed)?;
                 }
                 Segment::List(name) => {
                     let texts = std::mem::take(&mut told.compactions);
-                    self.list(&shell, name, &texts, 4, target)?;
+                    self.list(&skeleton, name, &texts, 4, target)?;
                 }
             }
         }

@@ -128,7 +128,7 @@ impl<'a> JsonFile<'a> {
 
     /// Returns the skeleton of a record at a level, or the reason if it has none. For a truncated record, or one with
     /// invalid members, it is the valid part, reformatted, together with the invalid rest.
-    pub fn shell(
+    pub fn skeleton(
         &self,
         outline: &Outline,
         style: Style,

@@ -93,10 +93,10 @@ fn a_file_that_is_cut_off_anywhere_gives_what_was_whole() {
         let Some(path) = fixtures(&format!("kode/{name}")) else { return };
         let files = files(&folder(&path));
         for (name, bytes) in files.iter().filter(|(_, bytes)| bytes.len() <= 16 << 10) {
-            // Every byte of a small file; of a large one so many that the test stays short.
+            // Every byte of a small file; a sample of a large one, so that the test stays short.
             let step = bytes.len() / 250 + 1;
             for at in (0..bytes.len()).step_by(step) {
-                // A folder with nothing in it but an empty file is no agent's, and nobody reads it as one.
+                // A folder with nothing but an empty file is not an agent folder.
                 check_cut(&files, name, at);
                 cuts += 1;
             }

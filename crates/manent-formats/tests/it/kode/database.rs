@@ -163,10 +163,10 @@ fn a_store_comes_back_row_by_row() {
         snapshot: 2 read, 2 mapped, 0 kept or told
         todos: 1 read, 1 mapped, 0 kept or told
         tool call: 2 read, 2 mapped, 0 kept or told
-        aside: agent.configVersion 2
-        aside: agent.lastSfpIndex 2
-        aside: agent.lineage 2
-        aside: agent.metadata 2"#]],
+        unmapped: agent.configVersion 2
+        unmapped: agent.lastSfpIndex 2
+        unmapped: agent.lineage 2
+        unmapped: agent.metadata 2"#]],
     );
     expect![[r#"
         agt-1 "tpl"
@@ -249,10 +249,10 @@ fn rows_that_are_no_records_are_told_and_come_back() {
         table: 1 read, 0 mapped, 1 kept or told
         todos: 1 read, 1 mapped, 0 kept or told
         tool call: 3 read, 2 mapped, 1 kept or told
-        aside: agent.configVersion 2
-        aside: agent.lastSfpIndex 2
-        aside: agent.lineage 2
-        aside: agent.metadata 2"#]],
+        unmapped: agent.configVersion 2
+        unmapped: agent.lastSfpIndex 2
+        unmapped: agent.lineage 2
+        unmapped: agent.metadata 2"#]],
     );
 }
 

@@ -74,10 +74,10 @@ fn folders_of_the_port_to_c_sharp_come_back_to_the_byte() {
         skills: 1 read, 1 mapped, 0 kept or told
         snapshot_index: 1 read, 1 mapped, 0 kept or told
         tool call: 2 read, 2 mapped, 0 kept or told
-        aside: agent.configVersion 1
-        aside: agent.lastSfpIndex 1
-        aside: agent.lineage 1
-        aside: agent.metadata 1"#]],
+        unmapped: agent.configVersion 1
+        unmapped: agent.lastSfpIndex 1
+        unmapped: agent.lineage 1
+        unmapped: agent.metadata 1"#]],
     );
     expect![[r#"
         agt-1 "tpl"
@@ -115,7 +115,7 @@ fn what_the_study_note_describes_is_read_and_comes_back() {
         kode generation 2.7.0: sample
         agent: 1 read, 1 mapped, 0 kept or told
         message: 2 read, 2 mapped, 0 kept or told
-        aside: agent.status 1"#]],
+        unmapped: agent.status 1"#]],
     );
     let conversation = items.iter().find_map(|item| match item {
         Item::Conversation(item) => Some(item),
@@ -153,10 +153,10 @@ fn forks_of_forks_lie_in_their_parents() {
         kode generation current: sample
         agent: 3 read, 3 mapped, 0 kept or told
         message: 8 read, 8 mapped, 0 kept or told
-        aside: agent.configVersion 3
-        aside: agent.lastSfpIndex 3
-        aside: agent.lineage 3
-        aside: agent.metadata 3"#]],
+        unmapped: agent.configVersion 3
+        unmapped: agent.lastSfpIndex 3
+        unmapped: agent.lineage 3
+        unmapped: agent.metadata 3"#]],
     );
     expect![[r#"
         agt-1 "tpl"
@@ -186,10 +186,10 @@ fn one_agent_is_read_from_its_own_folder() {
         kode generation current: sample
         agent: 1 read, 1 mapped, 0 kept or told
         message: 2 read, 2 mapped, 0 kept or told
-        aside: agent.configVersion 1
-        aside: agent.lastSfpIndex 1
-        aside: agent.lineage 1
-        aside: agent.metadata 1"#]],
+        unmapped: agent.configVersion 1
+        unmapped: agent.lastSfpIndex 1
+        unmapped: agent.lineage 1
+        unmapped: agent.metadata 1"#]],
     );
 }
 

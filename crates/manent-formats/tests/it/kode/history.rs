@@ -85,10 +85,10 @@ fn a_summary_is_put_back_to_the_messages_that_it_stands_for() {
             snapshot: 5 read, 5 mapped, 0 kept or told
             window: 2 read, 2 mapped, 0 kept or told
             window event: 7 read, 0 mapped, 7 kept or told
-            aside: agent.configVersion 1
-            aside: agent.lastSfpIndex 1
-            aside: agent.lineage 1
-            aside: agent.metadata 1"#]],
+            unmapped: agent.configVersion 1
+            unmapped: agent.lastSfpIndex 1
+            unmapped: agent.lineage 1
+            unmapped: agent.metadata 1"#]],
     );
     expect![[r#"
         agt-1 "tpl"
@@ -206,10 +206,10 @@ fn a_window_that_no_summary_leads_to_becomes_a_branch_with_its_name() {
         message: 21 read, 20 mapped, 1 kept or told
         window: 2 read, 2 mapped, 0 kept or told
         window event: 7 read, 0 mapped, 7 kept or told
-        aside: agent.configVersion 1
-        aside: agent.lastSfpIndex 1
-        aside: agent.lineage 1
-        aside: agent.metadata 1"#]],
+        unmapped: agent.configVersion 1
+        unmapped: agent.lastSfpIndex 1
+        unmapped: agent.lineage 1
+        unmapped: agent.metadata 1"#]],
     );
     expect![[r#"
         agt-1 "tpl"
@@ -259,10 +259,10 @@ fn a_summary_whose_window_is_lost_is_a_message_like_any_other() {
             event: 4 read, 4 mapped, 0 kept or told
             message: 35 read, 22 mapped, 13 kept or told
             snapshot: 5 read, 5 mapped, 0 kept or told
-            aside: agent.configVersion 1
-            aside: agent.lastSfpIndex 1
-            aside: agent.lineage 1
-            aside: agent.metadata 1"#]],
+            unmapped: agent.configVersion 1
+            unmapped: agent.lastSfpIndex 1
+            unmapped: agent.lineage 1
+            unmapped: agent.metadata 1"#]],
     );
     expect![[r#"
         agt-1 "tpl"
@@ -332,9 +332,9 @@ fn recovered_files_are_documents() {
         agent: 1 read, 1 mapped, 0 kept or told
         message: 2 read, 2 mapped, 0 kept or told
         recovered: 2 read, 2 mapped, 0 kept or told
-        aside: agent.configVersion 1
-        aside: agent.lastSfpIndex 1
-        aside: agent.lineage 1
-        aside: agent.metadata 1"#]],
+        unmapped: agent.configVersion 1
+        unmapped: agent.lastSfpIndex 1
+        unmapped: agent.lineage 1
+        unmapped: agent.metadata 1"#]],
     );
 }

@@ -13,7 +13,7 @@ fn check_with(more: &[(&str, String)], expected: Expect) {
     files.extend(more.iter().map(|(name, text)| (format!("agt-1/{name}"), text.clone())));
     let items = read(&tree(&files));
     let report = report(&items);
-    let report: Vec<&str> = report.lines().filter(|line| !line.starts_with("aside")).collect();
+    let report: Vec<&str> = report.lines().filter(|line| !line.starts_with("unmapped")).collect();
     expected.assert_eq(&format!("{}\n--\n{}", report.join("\n"), difference(&files, &written(&items))));
 }
 
@@ -299,10 +299,10 @@ fn events_of_several_logs_come_by_time_and_in_their_own_order() {
         agent: 1 read, 1 mapped, 0 kept or told
         event: 5 read, 5 mapped, 0 kept or told
         message: 2 read, 2 mapped, 0 kept or told
-        aside: agent.configVersion 1
-        aside: agent.lastSfpIndex 1
-        aside: agent.lineage 1
-        aside: agent.metadata 1"#]],
+        unmapped: agent.configVersion 1
+        unmapped: agent.lastSfpIndex 1
+        unmapped: agent.lineage 1
+        unmapped: agent.metadata 1"#]],
     );
     expect![[r#"
         agt-1 "tpl"

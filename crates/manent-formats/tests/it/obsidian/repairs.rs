@@ -300,7 +300,7 @@ fn bytes_that_are_no_text_are_told() {
         message: 2 read, 1 mapped, 1 kept or told
         rest of a file: 1 read, 0 mapped, 1 kept or told
         session: 3 read, 2 mapped, 1 kept or told
-        aside: session.x 1"#]]
+        unmapped: session.x 1"#]]
     .assert_eq(&report(&items));
 }
 

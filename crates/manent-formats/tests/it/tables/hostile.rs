@@ -35,7 +35,7 @@ fn a_file_that_is_cut_anywhere_is_refused_whole() {
         assert_eq!(items, [], "{cut}");
         assert!(matches!(read, Err(ReadError::Damaged { .. } | ReadError::Foreign { .. })), "{cut}: {read:?}");
     }
-    // What stands behind the last page is nobody's.
+    // Bytes behind the last page belong to no table.
     let longer = [bytes.as_slice(), b"tail"].concat();
     assert_eq!(try_read(&longer).1, try_read(&bytes).1);
 }

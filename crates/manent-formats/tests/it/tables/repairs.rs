@@ -61,7 +61,7 @@ fn broken_tables_come_back_row_by_row() {
         repaired: chat.sqlite message row 10 record orphaned: conversation lost is not there; its 2 messages make it
         conversation: 3 read, 3 mapped, 0 kept or told
         message: 11 read, 11 mapped, 0 kept or told
-        aside: message.metadata 1"#]],
+        unmapped: message.metadata 1"#]],
     );
 }
 

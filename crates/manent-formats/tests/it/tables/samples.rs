@@ -1,4 +1,4 @@
-//! Files of our own making, as the design has them, and as nobody has.
+//! Sample files: as designed, and damaged.
 
 use crate::sqlite::file;
 use manent_formats::apps::tables::{Dialect, Projects, statements};

@@ -198,7 +198,7 @@ pub fn rust() -> MemoryTree {
     memory(&[(".otherone/storage/otherone-storage.json", &text)])
 }
 
-/// On one line, on Windows, with marks, spaces, more members, repeated ids and members, and records of nobody.
+/// On one line, on Windows, with marks, spaces, more members, repeated ids and members, and records without an owner.
 pub fn odd() -> Vec<MemoryTree> {
     let compact = |text: &str| manent_formats::core::json::Style::COMPACT.format(text, 0);
     let flat = r#"{"x" : 1.50, "sessions":[ {"session_id":"a","more":[1, 2]} , {"session_id":"a"},{"session_id":"a+2"}, {}],

@@ -135,11 +135,11 @@ pub(crate) fn import_branch(
         None => Sums::default(),
     };
     // Own messages stand in the pieces only if the pieces name them; otherwise they are simply the first ones.
-    let own_in_pieces = match open.pieces.is_empty() {
+    let own_in_ranges = match open.pieces.is_empty() {
         true => 0,
         false => open.own.len() as i64,
     };
-    let no = insert_row(tx, row.no, open.id, base, own_in_pieces + 1, before, open.reason)?;
+    let no = insert_row(tx, row.no, open.id, base, own_in_ranges + 1, before, open.reason)?;
     let added = insert(tx, no.slot(1), Sums::default(), open.own, open.facts, open.origins)?;
     let mut pieces = Vec::with_capacity(open.pieces.len());
     for stretch in open.pieces {
@@ -153,7 +153,7 @@ pub(crate) fn import_branch(
         refuse_overlap(tx, base, &pieces)?;
         // A message that no piece names would belong to a branch whose path does not reach it.
         let named = |slot: i64| pieces.iter().any(|range| range.contains(no.slot(slot)));
-        if !(1..=own_in_pieces).all(named) {
+        if !(1..=own_in_ranges).all(named) {
             return Err(StoreError::Invalid("the pieces of a branch hold its own messages".to_owned()).into());
         }
         insert_pieces(tx, no, before, &pieces)?;

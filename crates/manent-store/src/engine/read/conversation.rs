@@ -9,7 +9,7 @@ use crate::api::error::StoreError;
 use crate::api::query::{ConversationRef, PAGE_MAX};
 use crate::authz::access_filter::{AccessFilter, within};
 use crate::engine::codec::disk_codes::{STATUS_PURGED, kind_of, status_of};
-use crate::engine::sql::connection::{DbResult, Row, query_all, query_optional};
+use crate::engine::sql::connection::{Connection, DbResult, Row, query_all, query_optional};
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{AccessScope, Address, BranchNo, Conversation, ConversationId, Head, ProjectId, Timestamp};
 use std::collections::BTreeSet;
@@ -23,6 +23,20 @@ macro_rules! columns {
 }
 
 pub(super) use columns;
+
+/// Number of conversations in a report on the largest ones.
+const LARGEST_MAX: i64 = 10;
+
+/// Returns the conversations with the most messages: id, title, messages.
+pub(crate) fn largest<'c>(connection: impl Into<Connection<'c>>) -> DbResult<Vec<(ConversationId, String, i64)>> {
+    let sql = "select id, title, messages from conversation
+         where withdrawn = 0 and status <> $1
+         order by messages desc, no
+         limit $2";
+    query_all(connection, sql, (STATUS_PURGED, LARGEST_MAX), |row| {
+        Ok((ConversationId::from_bytes(row.get(0)?), row.get(1)?, row.get(2)?))
+    })
+}
 
 /// A conversation row as it is stored, before its MAC is checked.
 pub(super) struct ConversationRow {

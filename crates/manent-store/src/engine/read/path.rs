@@ -284,9 +284,9 @@ fn branch_of(reading: &mut Reading<'_>, head: Head, (no, id, why, parent): Branc
             Some(base) => id_at(reading.connection, base.fork)?,
             None => None,
         },
-        is_spliced: branch.open_from - 1,
+        own_in_ranges: branch.open_from - 1,
         ranges: pieces,
-        own_range: own,
+        own_messages: own,
         is_head: head.branch == branch.no,
         reason: why_of(why).ok_or_else(|| StoreError::altered("branch", no))?,
     })

@@ -308,7 +308,7 @@ async fn pages(store: &dyn Store, conversation: ConversationId, limit: u32) -> (
     }
 }
 
-pub async fn attached_page_is_cut_by_bytes_and_goes_on_behind_the_cut(store: &dyn Store) {
+pub async fn annotations_page_is_cut_by_bytes_and_goes_on_behind_the_cut(store: &dyn Store) {
     let chat = attach_many(store, 900).await;
     let (all, many) = pages(store, chat, PAGE_MAX).await;
     assert_eq!((size(&all).0, many), (24, 6), "four records of 900 kB fit on a page");
@@ -318,7 +318,7 @@ pub async fn attached_page_is_cut_by_bytes_and_goes_on_behind_the_cut(store: &dy
     }
 }
 
-pub async fn attached_page_holds_as_many_records_as_asked_for(store: &dyn Store) {
+pub async fn annotations_page_holds_as_many_records_as_asked_for(store: &dyn Store) {
     let chat = attach_many(store, 1).await;
     let whole = annotations(store, chat).await;
     assert_eq!((size(&whole).0, &whole.next), (24, &None));

@@ -34,9 +34,9 @@ pub async fn a_fork_leaves_the_old_path_as_it_was(store: &dyn Store) {
     let branches = store.branches(conversation).await.expect("readable");
     assert_eq!(branches.len(), 2);
     let new = &branches[1];
-    assert_eq!((new.id, new.parent, new.fork, new.own_range), (branch, Some(branches[0].id), Some(ids[0]), 2));
+    assert_eq!((new.id, new.parent, new.fork, new.own_messages), (branch, Some(branches[0].id), Some(ids[0]), 2));
     assert_eq!((new.is_head, new.reason, branches[0].is_head), (true, BranchReason::Fork, false));
-    assert_eq!((branches[0].reason, branches[0].own_range, branches[0].fork), (BranchReason::Start, 3, None));
+    assert_eq!((branches[0].reason, branches[0].own_messages, branches[0].fork), (BranchReason::Start, 3, None));
     commit(store, Change::MoveHead { conversation, to: HeadTarget::End(branches[0].id) }).await;
     shows(store, conversation, "a b c").await;
     sound(store).await;
@@ -283,7 +283,7 @@ pub async fn a_branch_from_elsewhere_is_opened_as_it_is_described(store: &dyn St
     assert_eq!(again, Committed { is_replay: true, ..first });
     assert_eq!(words_of(&path(store, conversation, Some(branch)).await).join(" "), "a x y b c");
     let info = store.branches(conversation).await.expect("readable").pop().expect("the new one");
-    assert_eq!((info.is_spliced, info.own_range, info.ranges, info.reason), (2, 2, pieces, BranchReason::Import));
+    assert_eq!((info.own_in_ranges, info.own_messages, info.ranges, info.reason), (2, 2, pieces, BranchReason::Import));
     commit(store, Change::MoveHead { conversation, to: HeadTarget::End(branch) }).await;
     say(store, conversation, &["end"]).await;
     shows(store, conversation, "a x y b c end").await;

@@ -186,7 +186,7 @@ pub async fn a_long_journal_is_walked_in_steps(store: &dyn Store) {
     let (journal, steps) = steps_of(store, "ann").await.expect("erased");
     assert_eq!(journal, 4, "a memory and a member at either end");
     assert!(steps >= 2, "one step walked through all of it");
-    let unknown = steps_of(store, "nobody").await.expect_err("there is nobody");
+    let unknown = steps_of(store, "nobody").await.expect_err("there is no such person");
     assert_eq!(unknown.code(), "not_found");
     sound(store).await;
 }

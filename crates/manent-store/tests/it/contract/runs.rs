@@ -164,7 +164,7 @@ pub async fn a_commit_that_expects_a_lease_happens_only_while_it_is_held(store: 
     refused_as(say(0, 1, "before anybody took it").await, "lease_held");
     store.commit(Transaction::of(at(0), take("ann", 10))).await.expect("free");
     say(5, 1, "held").await.expect("held");
-    say(12, 1, "run out").await.expect("nobody else took it");
+    say(12, 1, "run out").await.expect("no other worker took it");
     store.commit(Transaction::of(at(15), take("bob", 30))).await.expect("it has run out");
     refused_as(say(16, 1, "from the owner before").await, "lease_held");
     say(17, 2, "from the new one").await.expect("held");
@@ -237,7 +237,7 @@ pub async fn one_import_has_its_turn_at_a_time(store: &dyn Store) {
     let again_and_again = async || {
         for _ in 0..5 {
             let turn = store.acquire_import_lock().await.expect("a turn");
-            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "somebody else has the turn");
+            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "another import holds the lock");
             tokio::task::yield_now().await;
             commit(store, Change::RemoveScratch { kind: "x".to_owned(), id: String::new(), actor: String::new() })
                 .await;

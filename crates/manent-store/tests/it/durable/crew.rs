@@ -133,7 +133,7 @@ async fn busy_stores(crew: &Arc<StoreRuntime>, folder: &Path, seed: u64) -> Vec<
                 let (_, talk, messages) = &mut acknowledged[place];
                 messages.extend(say(store, *talk, &["one", "two"]).await);
                 let read = path(store, *talk, None).await;
-                assert_eq!(read.len(), messages.len(), "whoever has written reads what was written");
+                assert_eq!(read.len(), messages.len(), "a writer reads its own writes");
                 if rng.u8(..8) == 0 {
                     assert!(hits(store, "two").await > 0);
                 }

@@ -49,7 +49,7 @@ fn look(folder: &Path) {
             None => assert_eq!(value, "talk"),
         }
     }
-    assert!(known.len() <= begun.len() + 4, "nothing is there that nobody asked for");
+    assert!(known.len() <= begun.len() + 4, "nothing is stored that was not requested");
 }
 
 fn verify(folder: &Path) {

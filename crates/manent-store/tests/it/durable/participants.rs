@@ -133,7 +133,7 @@ async fn talk(store: &dyn Store, members: &[&str]) -> ConversationId {
 pub(super) const DAMAGE: [(&str, &str); 5] = [
     ("a member is missing", "delete from participant where person = 'ann'"),
     ("the maker is missing", "delete from participant where person = 'maker'"),
-    ("somebody else is there", "update participant set person = 'zoe' where person = 'ann'"),
+    ("another person", "update participant set person = 'zoe' where person = 'ann'"),
     ("a member is the maker", "update participant set made = 1 where person = 'ann'"),
     ("the maker takes part", "update participant set takes_part = 1 where person = 'maker'"),
 ];

@@ -47,7 +47,7 @@ impl LocalEdits {
         slot: i64,
         id: MessageId,
     ) -> Result<()> {
-        if slot < branch.is_spliced {
+        if slot < branch.own_in_ranges {
             self.spliced.insert(id);
         } else if let (0, BranchReason::Edit, Some(parent)) = (slot, branch.reason, branch.parent) {
             // What follows the fork on the other path is what it replaced.

@@ -95,10 +95,10 @@ impl<'a> Importer<'a> {
                 self.counts(record).read += count;
                 Ok(())
             }
-            Item::Aside { record, key, count } => {
+            Item::Unmapped { record, key, count } => {
                 match key {
-                    Some(key) => self.report.aside.push(SetAside { record: record.to_owned(), key, count }),
-                    None => self.counts(record).aside += count,
+                    Some(key) => self.report.unmapped.push(UnmappedField { record: record.to_owned(), key, count }),
+                    None => self.counts(record).unmapped += count,
                 }
                 Ok(())
             }

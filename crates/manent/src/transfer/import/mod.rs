@@ -29,7 +29,9 @@ use manent_formats::{Format, ReadError};
 use manent_store::{Change, ImportLock};
 pub(crate) use origin_index::ImportedState;
 use reading::Wanted;
-pub use report::{Counts, FileImportReport, ImportedConversation, ImportedRoot, LeftOut, Repaired, SetAside, Skipped};
+pub use report::{
+    Counts, FileImportReport, ImportedConversation, ImportedRoot, LeftOut, Repaired, Skipped, UnmappedField,
+};
 
 /// Whether an import writes to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

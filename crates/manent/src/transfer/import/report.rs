@@ -14,7 +14,7 @@ pub struct FileImportReport {
     pub records: BTreeMap<String, Counts>,
     /// Unmapped fields; they are stored verbatim with their records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub aside: Vec<SetAside>,
+    pub unmapped: Vec<UnmappedField>,
     /// The conversations.
     pub conversations: Vec<ImportedConversation>,
     /// Projects and documents that were added or changed.
@@ -65,14 +65,14 @@ pub struct Counts {
     /// Records mapped to nouns, by this or an earlier import.
     pub mapped: u64,
     /// Unmapped records, stored verbatim.
-    pub aside: u64,
+    pub unmapped: u64,
     /// Records that were not imported.
     pub reported: u64,
 }
 
 /// An unmapped field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SetAside {
+pub struct UnmappedField {
     /// The record type.
     pub record: String,
     /// The name of the field.

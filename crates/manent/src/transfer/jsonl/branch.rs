@@ -23,11 +23,11 @@ impl Importer<'_> {
     pub(crate) async fn branch(&mut self, line: &Line) -> Result<()> {
         self.store_messages().await?;
         let Some(record) = self.read::<BranchRecord>(line) else { return Ok(()) };
-        if record.is_spliced > OWN_IN_PIECES_MAX {
-            self.problem(format!("a branch has at most {OWN_IN_PIECES_MAX} messages of its own in its pieces"));
+        if record.own_in_ranges > OWN_IN_RANGES_MAX {
+            self.problem(format!("a branch has at most {OWN_IN_RANGES_MAX} messages of its own in its ranges"));
             return Ok(());
         }
-        let waits = record.is_spliced > 0 || (record.parent.is_none() && record.ranges.is_empty());
+        let waits = record.own_in_ranges > 0 || (record.parent.is_none() && record.ranges.is_empty());
         if let Some(open) = &mut self.open {
             open.branch = Some(Waiting { record, here: Vec::new() });
         }
@@ -38,7 +38,7 @@ impl Importer<'_> {
     async fn open_branch(&mut self, base: Option<BranchBase>) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let Some(Waiting { record: branch, .. }) = open.branch.take() else { return Ok(()) };
-        let own = match branch.is_spliced > 0 {
+        let own = match branch.own_in_ranges > 0 {
             true => std::mem::take(&mut open.waiting),
             false => Vec::new(),
         };
@@ -64,8 +64,8 @@ impl Importer<'_> {
         let Some(record) = self.read::<MessageRecord>(line) else { return Ok(()) };
         let Some(open) = &mut self.open else { return Ok(()) };
         let other_branch = open.waiting.last().is_some_and(|(_, last)| last.branch != record.branch);
-        if let Some(branch) = open.branch.as_ref().filter(|branch| branch.record.is_spliced > 0) {
-            let complete = open.waiting.len() as i64 + 1 == branch.record.is_spliced;
+        if let Some(branch) = open.branch.as_ref().filter(|branch| branch.record.own_in_ranges > 0) {
+            let complete = open.waiting.len() as i64 + 1 == branch.record.own_in_ranges;
             open.waiting.push((self.line, record));
             return if complete { self.open_branch(None).await } else { Ok(()) };
         }
@@ -97,7 +97,7 @@ impl Importer<'_> {
         let mut waiting = std::mem::take(&mut open.waiting);
         open.bytes = 0;
         let conversation = open.record.id;
-        if open.branch.as_ref().is_some_and(|branch| branch.record.is_spliced == 0) {
+        if open.branch.as_ref().is_some_and(|branch| branch.record.own_in_ranges == 0) {
             let here = self.how_many_are_here(&waiting).await?;
             waiting.drain(..here);
             if !waiting.is_empty() {

@@ -255,15 +255,15 @@ impl<W: Write + Send> Exporter<W> {
         Ok(before.last().map(|message| message.id))
     }
 
-    /// Counts the undamaged own messages inside the pieces of a branch: an import counts the ones that follow.
-    async fn sound_in_pieces(&self, branch: &BranchInfo) -> Result<i64> {
+    /// Counts the undamaged own messages inside the ranges of a branch: an import counts the ones that follow.
+    async fn sound_in_ranges(&self, branch: &BranchInfo) -> Result<i64> {
         let (mut count, mut after) = (0, None);
-        while count < branch.is_spliced {
+        while count < branch.own_in_ranges {
             let query = MessagesQuery::Branch { branch: branch.id, after, limit: PAGE_MAX };
             let page = self.database.store.messages(query).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.message.id);
-            let inside = page.iter().filter(|placed| placed.message.address.slot() <= branch.is_spliced).count();
+            let inside = page.iter().filter(|placed| placed.message.address.slot() <= branch.own_in_ranges).count();
             count += inside as i64;
             if inside < page.len() {
                 break;
@@ -316,7 +316,7 @@ impl<W: Write + Send> Exporter<W> {
             id: branch.id,
             parent: branch.parent,
             fork: self.sound_until(id, branch.id, branch.fork).await?,
-            is_spliced: self.sound_in_pieces(branch).await?,
+            own_in_ranges: self.sound_in_ranges(branch).await?,
             ranges: branch.ranges.clone(),
             reason: branch.reason,
         };

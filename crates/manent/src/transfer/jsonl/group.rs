@@ -9,7 +9,7 @@ use manent_store::{BranchReason, Change, HeadMove, MessageAt};
 pub(crate) const GROUP: usize = 200;
 pub(crate) const GROUP_BYTES: usize = 1 << 20;
 /// No commit inserts more messages into a path, so a file with more was not written by this program.
-pub(crate) const OWN_IN_PIECES_MAX: i64 = 2_000;
+pub(crate) const OWN_IN_RANGES_MAX: i64 = 2_000;
 
 /// Returns the change that appends messages to one branch.
 pub(crate) fn appending(conversation: ConversationId, records: &[(u64, MessageRecord)]) -> Change {

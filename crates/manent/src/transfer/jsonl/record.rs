@@ -106,9 +106,9 @@ pub(crate) struct BranchRecord {
     pub parent: Option<BranchId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<MessageId>,
-    /// Number of the following messages that are inside the pieces.
+    /// Number of the following messages that are inside the ranges.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub is_spliced: i64,
+    pub own_in_ranges: i64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<MessageRange>,
     pub reason: BranchReason,

@@ -1,4 +1,4 @@
-//! Files that nobody touched: they come back as they were, and what a crash left comes back in order.
+//! Round trips: unchanged files are exported byte for byte, files that a crash damaged are exported repaired.
 
 use super::*;
 

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// Lets an import go on for so many steps and then drops it. Says whether it had come to its end.
+/// Polls an import this many times, then drops it. Returns whether it had finished.
 async fn given_up(database: &Database, files: &Files, steps: usize) -> bool {
     let tree = memory(files);
     let format = formats::sniff(&*tree).expect("a known format");
@@ -150,7 +150,7 @@ async fn child_that_imports() {
     std::thread::park();
 }
 
-/// So many sessions with a message each.
+/// This many sessions with a message each.
 fn many(count: usize) -> Files {
     let session = |number: usize| format!(r#"{{"session_id":"s{number}","name":"{number}","status":0}}"#);
     let entry = |number: usize| {

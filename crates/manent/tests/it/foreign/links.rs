@@ -68,7 +68,7 @@ async fn a_later_conversation_that_was_destroyed_comes_again() {
     on_each_engine(async |database| {
         import(&database, &story()).await;
         let (_, later) = ends(&database).await;
-        // What somebody else shows of it stays, and with it the id.
+        // Content that another branch shows stays, and with it the id.
         let first = database.last(later, 1).await.expect("readable").messages[0].id;
         database.fork_to_new(later, first, ConversationDraft::default()).await.expect("forked");
         database.trash(later).await.expect("trashed");

@@ -5,19 +5,19 @@ use expect_test::expect_file;
 use manent::transfer::import::{Counts, ImportedConversation, Repaired, Skipped};
 use std::fmt::Write as _;
 
-/// A report in as few lines as tell everything; `read = mapped + aside + reported`.
+/// A report in as few lines as tell everything; `read = mapped + unmapped + reported`.
 fn told(report: &FileImportReport) -> String {
     let mut told = String::new();
     for root in &report.roots {
         writeln!(told, "  {} {}", root.format, root.generation).expect("text");
     }
-    for (record, Counts { read, mapped, aside, reported }) in &report.records {
-        writeln!(told, "  {record}: {read} = {mapped} + {aside} + {reported}").expect("text");
+    for (record, Counts { read, mapped, unmapped, reported }) in &report.records {
+        writeln!(told, "  {record}: {read} = {mapped} + {unmapped} + {reported}").expect("text");
     }
-    let aside: Vec<String> =
-        report.aside.iter().map(|one| format!("{}.{} {}", one.record, one.key, one.count)).collect();
-    if !aside.is_empty() {
-        writeln!(told, "  aside: {}", aside.join(", ")).expect("text");
+    let unmapped: Vec<String> =
+        report.unmapped.iter().map(|one| format!("{}.{} {}", one.record, one.key, one.count)).collect();
+    if !unmapped.is_empty() {
+        writeln!(told, "  unmapped: {}", unmapped.join(", ")).expect("text");
     }
     if report.library > 0 {
         writeln!(told, "  library: {}", report.library).expect("text");

@@ -11,7 +11,7 @@ fn below(all: &mut Files, folder: &str, files: &Files) {
 async fn import_everything(database: &Database, tree: Box<dyn SourceTree + Send>) -> FileImportReport {
     let report = database.import_everything(tree, None, ImportMode::Store, |_| {}).await.expect("imported");
     for (record, counts) in &report.records {
-        assert_eq!(counts.read, counts.mapped + counts.aside + counts.reported, "{record}: {report:#?}");
+        assert_eq!(counts.read, counts.mapped + counts.unmapped + counts.reported, "{record}: {report:#?}");
     }
     report
 }

@@ -6,11 +6,11 @@ use manent::formats::core::source_fs::Entry;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A file that somebody writes while it is read: from one opening on it is another.
+/// A file that changes while it is read: after some openings its content is another.
 struct Moving {
     before: MemoryTree,
     after: MemoryTree,
-    /// So many openings are left until it changes.
+    /// Openings left until it changes.
     left: AtomicUsize,
 }
 
@@ -64,7 +64,7 @@ async fn a_file_that_changes_while_it_is_read_is_taken_in_whole_the_next_time() 
     }
 }
 
-/// A folder with a file that nobody may read.
+/// A folder with a file without read permission.
 struct Locked(MemoryTree, &'static str);
 
 impl SourceTree for Locked {

@@ -1,4 +1,4 @@
-//! A story with a database of vectors beside it: nobody here reads that, and it comes back to the byte.
+//! A story with a database of vectors beside it: it is not parsed, and is exported byte for byte.
 
 use super::*;
 
@@ -41,7 +41,7 @@ async fn a_real_folder_of_vectors_comes_back_to_the_byte() {
     on_each_engine(async |database| {
         let report = import(&database, &files).await;
         let counts = report.records["chroma_db"];
-        assert_eq!((counts.read, counts.mapped, counts.aside, counts.reported), (count, count, 0, 0));
+        assert_eq!((counts.read, counts.mapped, counts.unmapped, counts.reported), (count, count, 0, 0));
         assert_equal(&files, &written(&database, "personalab").await);
         let position = database.position();
         import(&database, &files).await;

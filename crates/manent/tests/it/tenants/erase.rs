@@ -61,7 +61,7 @@ async fn an_erased_tenant_leaves_a_receipt_and_nothing_else(opened: Opened) {
     let counts = (erasure.conversations, erasure.messages, erasure.users, erasure.keys, erasure.backups);
     assert_eq!(counts, (1, 2, 1, 1, 2));
     assert!(erasure.audit >= 1 && (erasure.files > 0 || erasure.rows > 0), "{erasure:?}");
-    tokio::time::timeout(Duration::from_secs(60), pass.ended()).await.expect("whoever is in is sent out");
+    tokio::time::timeout(Duration::from_secs(60), pass.ended()).await.expect("open sessions end");
     assert_eq!(tenants.authenticate(&word.reveal()).map(drop), Err(Refusal::Unknown));
     assert!(database.list(manent::ListQuery::default()).await.is_err(), "an old handle still reads");
     assert_eq!(tenants.receipt(acme).await.expect("read"), Some(erasure));
@@ -224,9 +224,9 @@ async fn a_tenant_that_is_half_erased_keeps_nobody_waiting(opened: Opened) {
         assert_eq!(tenants.database(acme).await.map(drop).expect_err("it goes").code(), "not_found");
         let backup = opened.folder.path().join("none.backup");
         assert_eq!(tenants.restore_tenant(acme, &backup, by()).await.expect_err("it goes").code(), "not_found");
-        tenants.erase_tenant(acme, by()).await.expect("whoever asks again goes on");
+        tenants.erase_tenant(acme, by()).await.expect("a second request resumes the erasure");
     };
-    tokio::time::timeout(Duration::from_secs(60), asked).await.expect("nobody waits for ever");
+    tokio::time::timeout(Duration::from_secs(60), asked).await.expect("the request ends");
     other.close().await.expect("closed");
     tenants.refresh().await.expect("read");
     nothing_stays(&opened).await;
@@ -328,7 +328,7 @@ async fn whoever_is_erased_writes_nothing_meanwhile(opened: Opened) {
     other.close().await.expect("closed");
     let opened = opened.again().await;
     assert_eq!(stands_in_files(opened.folder.path(), "canary"), None);
-    // Whoever comes again under the same name has new keys.
+    // A user who is created again under the same name has new keys.
     opened.tenants.put_user(acme, "canary-0", "Ada", by()).await.expect("known");
     let hers = KeyDraft { user: Some("canary-0".to_owned()), ..draft(&[KeyScope::Manage]) };
     let (_, word) = opened.tenants.create_key(acme, hers, by()).await.expect("made");
@@ -437,7 +437,7 @@ async fn one_that_cannot_be_finished_keeps_no_other_waiting(opened: Opened) {
     assert_eq!(left.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [stuck]);
     assert!(tenants.database(acme).await.is_ok());
     std::fs::remove_file(&backups).expect("out of the way");
-    assert!(tenants.erase_tenant(stuck, by()).await.is_ok(), "whoever asks again goes on");
+    assert!(tenants.erase_tenant(stuck, by()).await.is_ok(), "a second request resumes the erasure");
     tenants.close().await.expect("closed");
     opened.tenants.close().await.expect("closed");
 }

@@ -310,7 +310,7 @@ async fn a_server_comes_back_from_its_backups(opened: Opened) {
     opened.tenants.close().await.expect("closed");
     // Another machine, of either engine.
     for new in [Some(Opened::sqlite().await), Opened::postgres().await].into_iter().flatten() {
-        // One that somebody has open is not all there.
+        // A store that is open may have data outside the file.
         let live = new.folder.path().join("live.db");
         std::fs::copy(&system, &live).expect("a copy");
         std::fs::write(new.folder.path().join("live.db-wal"), "more of it").expect("a file");

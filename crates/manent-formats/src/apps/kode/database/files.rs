@@ -35,7 +35,7 @@ pub(crate) fn rows_to_files(database: Database) -> VirtualFiles {
     let count = (kept.len() + lost.len() + opened.schema.made_up.len()) as u64;
     if count > 0 {
         told.push(Item::Found { record: "table", count });
-        told.push(Item::Aside { record: "table", key: None, count: kept.len() as u64 });
+        told.push(Item::Unmapped { record: "table", key: None, count: kept.len() as u64 });
     }
     let lost = lost
         .iter()

@@ -18,7 +18,7 @@ pub(crate) fn operations() -> Vec<Operation> {
             .large_read()
             .summary("Returns a page of the notes, bookmarks, state, folds, calls, inputs and streams of a conversation. Pages are limited in bytes too; `next` is the cursor of the following page.")
             .library("annotations")
-            .library("attached_page")
+            .library("annotations_page")
             .query::<AnnotationsParameters>()
             .response::<Annotations>(200),
         Operation::new(Method::POST, "/messages/{message}/notes", "addNote", add_note).access(KeyScope::Append)

@@ -55,7 +55,7 @@ pub async fn an_erased_person_reaches_nothing_and_leaves_no_name(whole: &Whole) 
     for conversation in [made, part] {
         assert!(!reaches(whole, "ann", conversation).await && reaches(whole, "bob", conversation).await);
     }
-    let creator = shown(&**whole, made).await.creator.expect("somebody made it").id;
+    let creator = shown(&**whole, made).await.creator.expect("it has a creator").id;
     assert!(creator.starts_with("erased:"), "{creator}");
     assert!(reaches(whole, &creator, made).await, "what is left of the name is what it is found by");
     sound(&**whole).await;

@@ -166,7 +166,7 @@ pub async fn the_journal_holds_rows_of_conversations_within(whole: &Whole) {
         }
         assert_eq!(found, expected, "{realm:?}");
         let last = all.last().map(|last| last.position + last.count - 1);
-        assert_eq!(Some(query.after), last, "whoever follows it goes on behind what was looked at");
+        assert_eq!(Some(query.after), last, "the cursor is behind everything that was scanned");
     }
 }
 
@@ -186,12 +186,12 @@ pub async fn statistics_count_what_is_within(whole: &Whole) {
     let store = granted(whole, user("ann"));
     let stats = store.stats(StatsQuery::project(world.other_project)).await.expect("one of hers is in it");
     assert_eq!(stats.conversations, 1);
-    let nobody = granted(whole, user("nobody"));
+    let unknown_user = granted(whole, user("nobody"));
     let never = id(ProjectId::new);
-    let outside = nobody.stats(StatsQuery::project(world.own_project)).await.expect_err("outside").to_string();
-    let unknown = nobody.stats(StatsQuery::project(never)).await.expect_err("unknown").to_string();
+    let outside = unknown_user.stats(StatsQuery::project(world.own_project)).await.expect_err("outside").to_string();
+    let unknown = unknown_user.stats(StatsQuery::project(never)).await.expect_err("unknown").to_string();
     assert_eq!(outside.replace(&world.own_project.to_string(), &never.to_string()), unknown);
     let list = |project| ListQuery { project: Some(project), ..ListQuery::default() };
-    assert_eq!(nobody.conversations(list(world.own_project)).await.expect_err("outside").code(), "not_found");
+    assert_eq!(unknown_user.conversations(list(world.own_project)).await.expect_err("outside").code(), "not_found");
     assert_eq!(store.conversations(list(world.own_project)).await.expect("hers").conversations.len(), 1);
 }

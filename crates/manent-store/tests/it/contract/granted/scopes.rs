@@ -199,6 +199,6 @@ pub async fn changes_are_recorded_as_those_of_the_key(whole: &Whole) {
             .commit(Transaction { actor: Some(author("bob")), ..Transaction::of(at(1), change) })
             .await
             .expect("allowed");
-        assert_eq!(last().await, Some(author("bob")), "a key of nobody says who it acts for");
+        assert_eq!(last().await, Some(author("bob")), "a key without a user names the actor");
     }
 }

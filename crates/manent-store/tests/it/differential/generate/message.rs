@@ -162,7 +162,7 @@ impl Generator {
         let own = if self.chance.once_in(2) { self.new_messages(model, conversation, 0) } else { Vec::new() };
         let mut pieces: Vec<MessageRange> = (0..self.chance.number(..3)).map(|_| self.piece(model, from)).collect();
         if let (Some(first), Some(last), false) = (own.first(), own.last(), pieces.is_empty()) {
-            // Own messages are inside the pieces, unless the importer left them out.
+            // Own messages are inside the ranges, unless the importer left them out.
             if !self.chance.once_in(5) {
                 let place = self.chance.number(..=pieces.len());
                 pieces.insert(place, MessageRange { first: first.id, last: last.id });

@@ -24,15 +24,15 @@ pub struct Branch {
     pub base: Vec<Vec<MessageId>>,
     /// What it takes by reference behind that.
     pub pieces: Vec<Vec<MessageId>>,
-    /// Its own messages by slot; the first `own_in_pieces` of them stand in the pieces.
+    /// Its own messages by slot; the first `own_in_ranges` of them stand in the pieces.
     pub own: Vec<MessageId>,
-    pub own_in_pieces: usize,
+    pub own_in_ranges: usize,
 }
 
 impl Branch {
     /// Returns its path as runs of neighbours.
     pub fn runs(&self) -> Vec<Vec<MessageId>> {
-        let open = self.own[self.own_in_pieces..].to_vec();
+        let open = self.own[self.own_in_ranges..].to_vec();
         let runs = self.base.iter().chain(&self.pieces).cloned().chain([open]);
         runs.filter(|run| !run.is_empty()).collect()
     }
@@ -119,7 +119,7 @@ impl Tx<'_> {
             base: self.data.runs(from),
             pieces: Vec::new(),
             own: Vec::new(),
-            own_in_pieces: 0,
+            own_in_ranges: 0,
         };
         self.insert_branch(serial, branch)
     }
@@ -144,7 +144,7 @@ impl Tx<'_> {
             taken = reached
                 .ok_or_else(|| StoreError::Invalid(format!("branch {} does not reach its fork", base.parent)))?;
         }
-        let own_in_pieces = if pieces.is_empty() { 0 } else { own.len() };
+        let own_in_ranges = if pieces.is_empty() { 0 } else { own.len() };
         let branch = Branch {
             number: 0,
             id,
@@ -154,10 +154,10 @@ impl Tx<'_> {
             base: taken.clone(),
             pieces: Vec::new(),
             own: Vec::new(),
-            own_in_pieces,
+            own_in_ranges,
         };
         // Its own messages come first: pieces may name them.
-        let empty = Branch { own_in_pieces: 0, ..branch };
+        let empty = Branch { own_in_ranges: 0, ..branch };
         self.insert_branch(serial, empty)?;
         self.insert_messages(serial, id, own, origins)?;
         let runs = pieces.iter().map(|piece| self.run_of(piece)).collect::<Result<Vec<_>>>()?;
@@ -172,7 +172,7 @@ impl Tx<'_> {
             return invalid("the pieces of a branch hold its own messages");
         }
         let opened = self.data.thread_mut(serial).branch_mut(id);
-        (opened.pieces, opened.own_in_pieces) = (runs, own_in_pieces);
+        (opened.pieces, opened.own_in_ranges) = (runs, own_in_ranges);
         self.journal_opened(serial, own.len(), Vec::new());
         self.about(own.iter().map(|message| message.id));
         Ok(done)
@@ -220,7 +220,7 @@ impl Tx<'_> {
         self.insert_messages(serial, id, messages, origins)?;
         let thread = self.data.thread_mut(serial);
         let branch = thread.branch_mut(id);
-        (branch.pieces, branch.own_in_pieces) = (pieces, messages.len());
+        (branch.pieces, branch.own_in_ranges) = (pieces, messages.len());
         let at = branch.path().last().copied();
         thread.head = Place { branch: id, at };
         self.journal_opened(serial, messages.len(), vec![old]);

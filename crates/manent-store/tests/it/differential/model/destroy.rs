@@ -202,16 +202,16 @@ impl Tx<'_> {
             self.forget_named(id);
         }
         let number = self.data.number();
-        let nobody = MessageId::new(0, [&[0xFF, 0xFF][..], &number.to_be_bytes()].concat().try_into().expect("ten"));
+        let unknown = MessageId::new(0, [&[0xFF, 0xFF][..], &number.to_be_bytes()].concat().try_into().expect("ten"));
         let thread = self.data.thread_mut(serial);
         thread.messages.remove(&id);
         // Its position keeps a placeholder id that no operation names: the id may be used again elsewhere.
         for branch in &mut thread.branches {
             let lists = branch.base.iter_mut().chain(&mut branch.pieces).chain([&mut branch.own]);
-            lists.flatten().filter(|other| **other == id).for_each(|other| *other = nobody);
-            branch.fork = branch.fork.map(|fork| if fork == id { nobody } else { fork });
+            lists.flatten().filter(|other| **other == id).for_each(|other| *other = unknown);
+            branch.fork = branch.fork.map(|fork| if fork == id { unknown } else { fork });
         }
-        thread.head.at = thread.head.at.map(|at| if at == id { nobody } else { at });
+        thread.head.at = thread.head.at.map(|at| if at == id { unknown } else { at });
         self.forget_uses(id);
         self.change_memories(|memory| {
             if memory.message == Some(id) {

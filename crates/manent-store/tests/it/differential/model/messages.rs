@@ -9,9 +9,9 @@ impl Data {
             id: branch.id,
             parent: branch.parent,
             fork: branch.fork,
-            is_spliced: branch.own_in_pieces as i64,
+            own_in_ranges: branch.own_in_ranges as i64,
             ranges: branch.pieces.iter().map(|run| MessageRange { first: run[0], last: run[run.len() - 1] }).collect(),
-            own_range: branch.own.len() as i64,
+            own_messages: branch.own.len() as i64,
             is_head: thread.head.branch == branch.id,
             reason: branch.why,
         };
@@ -119,7 +119,7 @@ impl Data {
         {
             let (_, branch) = self.branch(earlier.branch)?;
             // What was put into the middle is followed by the kept tail.
-            let tail_follows = earlier.slot == branch.own_in_pieces
+            let tail_follows = earlier.slot == branch.own_in_ranges
                 && branch.pieces.last().and_then(|piece| piece.last()) != Some(&before);
             if !tail_follows {
                 alternatives.extend(branch.own.get(earlier.slot));

@@ -143,7 +143,7 @@ impl Tx<'_> {
             base: Vec::new(),
             pieces: Vec::new(),
             own: Vec::new(),
-            own_in_pieces: 0,
+            own_in_ranges: 0,
         };
         self.insert_branch(serial, first)?;
         let olds = vec![Old::Thread { thread: serial, withdrawn: true }];

@@ -203,7 +203,7 @@ fn compare(what: &str, found: Vec<String>, known: &HashMap<String, Known>) {
         };
         assert!(right, "{what}: {name} is there {there} times, and what is known of it is {known:?}");
     }
-    assert!(times.is_empty(), "{what}: nobody asked for {times:?}");
+    assert!(times.is_empty(), "{what}: unrequested rows {times:?}");
 }
 
 async fn conversations(store: &dyn Store) -> Vec<Conversation> {

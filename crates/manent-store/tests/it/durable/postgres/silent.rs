@@ -82,7 +82,7 @@ async fn a_commit_whose_reply_never_comes_is_answered_as_unknown() {
     proxy.at_commit(Fate::Hold);
     let said = saying(talk, "one");
     let written = timeout(ANSWERED, store.commit(said.clone())).await.expect("an append is answered");
-    let written = written.expect_err("nobody can know that it is stored");
+    let written = written.expect_err("the outcome cannot be known");
     assert_eq!(written.code(), "outcome_unknown", "it is stored: {written:?}");
     proxy.release();
     assert!(insist(&*store, said).await.is_replay);
