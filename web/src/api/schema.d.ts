@@ -69,6 +69,9 @@ export type BranchReason = "start" | "fork" | "retry" | "edit" | "withdrawal" | 
 /** One request to a model. */
 export type Call = { after: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (MessageRange)[]; tokens_in?: number | null; tokens_out?: number | null };
 
+/** A model call to record. */
+export type CallDraft = { after?: MessageId | null; cost_micros?: number | null; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent?: (MessageRange)[]; tokens_in?: number | null; tokens_out?: number | null };
+
 export type CallId = string & { readonly kind?: 'CallId' };
 
 /** One request to a model. */
@@ -550,6 +553,9 @@ export type Login = { token: string };
 /** A text to remember, with its origin. */
 export type Memory = { collection: string; conversation?: ConversationId | null; external?: string | null; id: MemoryId; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
 
+/** A memory to store. */
+export type MemoryDraft = { collection: string; conversation?: ConversationId | null; external?: string | null; id?: MemoryId | null; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
+
 export type MemoryId = string & { readonly kind?: 'MemoryId' };
 
 /** A message in JSON: flat, without its address, which the order of the response implies. */
@@ -607,9 +613,6 @@ export type NewBookmark = { head?: MessageId | null; metadata?: Json | null };
 /** A new branch. */
 export type NewBranch = { after: MessageId; message: MessageInput };
 
-/** A model call to record. */
-export type NewCall = { after?: MessageId | null; cost_micros?: number | null; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent?: (MessageRange)[]; tokens_in?: number | null; tokens_out?: number | null };
-
 /** A new version of a document. */
 export type NewDocument = { body: Json; project?: ProjectId | null };
 
@@ -627,9 +630,6 @@ export type NewInput = { body: Json };
 
 /** A lease request. */
 export type NewLease = { owner: string; until: Moment };
-
-/** A memory to store. */
-export type NewMemory = { collection: string; conversation?: ConversationId | null; external?: string | null; id?: MemoryId | null; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
 
 /** A message to store. */
 export type NewMessage = { content: Content; id: MessageId };
@@ -1027,7 +1027,7 @@ export interface Routes {
   'POST /conversations/{conversation}/calls': {
     path: { conversation: ConversationId };
     query: undefined;
-    body: NewCall;
+    body: CallDraft;
     answer: Recorded;
   };
   /** Starts with an empty path; the messages stay on their branch. */
@@ -1391,7 +1391,7 @@ export interface Routes {
   'POST /memories': {
     path: undefined;
     query: undefined;
-    body: NewMemory;
+    body: MemoryDraft;
     answer: Remembered;
   };
   /** Removes a memory. */
