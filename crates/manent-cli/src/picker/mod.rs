@@ -1,4 +1,4 @@
-//! `manent search -i`: type, see what is found as you type, choose, open.
+//! Interactive search of `manent search -i`: searches while the query is typed, and opens the chosen hit.
 
 mod input;
 mod terminal;
@@ -23,20 +23,20 @@ use terminal::Terminal;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
-/// So long after a key a search begins, so that fast typing is one search.
+/// Delay of a search after the last key press.
 const DEBOUNCE: Duration = Duration::from_millis(60);
-/// How many hits are read at a time.
+/// Page size of a search.
 const HITS: u32 = 50;
-/// What terminals take for their clipboard.
+/// Limit of terminals for one clipboard sequence.
 const COPY_BYTES_MAX: usize = 74_000;
 
-/// Where somebody wants to go.
+/// The chosen hit.
 pub struct Picked {
     pub conversation: ConversationId,
     pub message: Option<MessageId>,
 }
 
-/// Where is looked.
+/// The searched conversations.
 #[derive(Clone, PartialEq, Eq)]
 enum Scope {
     All,
@@ -44,22 +44,22 @@ enum Scope {
     Everything,
 }
 
-/// Which page of hits.
+/// The requested page of hits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Page {
     First,
     After(SearchCursor),
 }
 
-/// What comes back from the store.
+/// Results of the background tasks.
 enum PickerEvent {
     Found { number: u64, page: Page, found: manent::Result<SearchPage> },
     Read(manent::Result<LocatedMessage>),
 }
 
-/// Everything that is shown, and what is under way.
+/// State of the picker.
 struct Picker<'a> {
-    desk: &'a CommandContext,
+    context: &'a CommandContext,
     sender: UnboundedSender<PickerEvent>,
     input: Input,
     scope: Scope,
@@ -72,42 +72,42 @@ struct Picker<'a> {
     top: usize,
     preview: Option<Preview>,
     problem: Option<String>,
-    said: Option<&'static str>,
-    /// The search whose answer is waited for; answers to others come too late.
+    notice: Option<&'static str>,
+    /// Number of the newest search; results of older ones are ignored.
     number: u64,
-    /// The search whose answer is shown.
+    /// Number of the newest search that finished.
     answered: u64,
-    /// A search begins then.
+    /// When the next search starts.
     due: Option<Instant>,
-    /// Somebody pressed Enter before the answer was there.
+    /// Enter was pressed before the search finished: opens the first hit of its result.
     opens: bool,
     /// The message that is being read.
     reading: Option<MessageId>,
 }
 
-/// What a key comes to.
+/// The effect of a key.
 enum Outcome {
     Stay,
     Leave,
     Open,
 }
 
-/// Lets somebody choose a hit; nothing if they leave.
-pub async fn pick(desk: &CommandContext, wish: SearchQuery) -> Result<Option<Picked>> {
-    let (teller, told) = unbounded_channel();
-    let scope = match wish.within {
-        Some(id) => Scope::One(id, desk.database.conversation(id).await?.title),
-        None if wish.include.trashed && wish.include.branches => Scope::Everything,
+/// Runs the picker; returns `None` if it is left without a choice.
+pub async fn pick(context: &CommandContext, query: SearchQuery) -> Result<Option<Picked>> {
+    let (sender, results) = unbounded_channel();
+    let scope = match query.within {
+        Some(id) => Scope::One(id, context.database.conversation(id).await?.title),
+        None if query.include.trashed && query.include.branches => Scope::Everything,
         None => Scope::All,
     };
     let (terminal, events) = Terminal::enter()?;
     let mut picker = Picker {
-        desk,
-        sender: teller,
-        input: Input::of(&wish.text),
+        context,
+        sender,
+        input: Input::of(&query.text),
         scope,
-        order: wish.order,
-        include: wish.include,
+        order: query.order,
+        include: query.include,
         hits: Vec::new(),
         total: None,
         next: None,
@@ -115,14 +115,14 @@ pub async fn pick(desk: &CommandContext, wish: SearchQuery) -> Result<Option<Pic
         top: 0,
         preview: None,
         problem: None,
-        said: None,
+        notice: None,
         number: 0,
         answered: 0,
         due: Some(Instant::now()),
         opens: false,
         reading: None,
     };
-    let picked = picker.run(&terminal, events, told).await;
+    let picked = picker.run(&terminal, events, results).await;
     drop(terminal);
     picked
 }
@@ -132,7 +132,7 @@ impl Picker<'_> {
         &mut self,
         terminal: &Terminal,
         mut events: UnboundedReceiver<Option<Event>>,
-        mut told: UnboundedReceiver<PickerEvent>,
+        mut results: UnboundedReceiver<PickerEvent>,
     ) -> Result<Option<Picked>> {
         let ended = crate::commands::serve::ended();
         tokio::pin!(ended);
@@ -159,8 +159,8 @@ impl Picker<'_> {
                         Outcome::Open => return Ok(self.picked()),
                     }
                 }
-                Some(told) = told.recv() => {
-                    self.receive(told)?;
+                Some(event) = results.recv() => {
+                    self.receive(event)?;
                     if self.is_settled() && std::mem::take(&mut self.opens) && !self.hits.is_empty() {
                         return Ok(self.picked());
                     }
@@ -196,7 +196,7 @@ impl Picker<'_> {
         Some(Picked { conversation: hit.conversation, message: hit.message })
     }
 
-    /// Says whether what is shown is the answer to what was typed.
+    /// Returns whether the shown hits are those of the typed query.
     fn is_settled(&self) -> bool {
         self.due.is_none() && self.answered == self.number
     }
@@ -205,7 +205,7 @@ impl Picker<'_> {
         match event {
             Some(Event::Key(key)) if key.kind != KeyEventKind::Release => return self.key(key, page),
             Some(Event::Paste(text)) => {
-                (self.said, self.opens) = (None, false);
+                (self.notice, self.opens) = (None, false);
                 self.input.insert(&text);
                 self.due = Some(Instant::now() + DEBOUNCE);
             }
@@ -215,7 +215,7 @@ impl Picker<'_> {
     }
 
     fn key(&mut self, key: KeyEvent, page: usize) -> Result<Outcome> {
-        (self.said, self.opens) = (None, false);
+        (self.notice, self.opens) = (None, false);
         // No key has a meaning together with Alt.
         if key.modifiers.contains(KeyModifiers::ALT) {
             return Ok(Outcome::Stay);
@@ -304,7 +304,7 @@ impl Picker<'_> {
             },
             neighbours: 2,
             typing: true,
-            offset_seconds: self.desk.now.offset().seconds(),
+            offset_seconds: self.context.now.offset().seconds(),
             after: match page {
                 Page::First => None,
                 Page::After(cursor) => Some(cursor),
@@ -312,21 +312,21 @@ impl Picker<'_> {
             limit: HITS,
             ..SearchQuery::default()
         };
-        let (database, teller, number) = (self.desk.database.clone(), self.sender.clone(), self.number);
+        let (database, sender, number) = (self.context.database.clone(), self.sender.clone(), self.number);
         tokio::spawn(async move {
             let found = database.search(&query).await;
-            drop(teller.send(PickerEvent::Found { number, page, found }));
+            drop(sender.send(PickerEvent::Found { number, page, found }));
         });
         // What is shown stays until the answer is there, but nothing is read behind it meanwhile.
         self.next = None;
     }
 
-    fn receive(&mut self, told: PickerEvent) -> Result<()> {
-        if let PickerEvent::Found { number, .. } = &told {
+    fn receive(&mut self, event: PickerEvent) -> Result<()> {
+        if let PickerEvent::Found { number, .. } = &event {
             // A late answer to an older question changes nothing.
             self.answered = self.answered.max(*number);
         }
-        match told {
+        match event {
             PickerEvent::Found { number, .. } if number != self.number => {}
             PickerEvent::Found { page, found: Ok(found), .. } => self.take(page, found),
             PickerEvent::Found { found: Err(manent::Error::Query(problem)), .. } => {
@@ -359,8 +359,8 @@ impl Picker<'_> {
         let is_there = self.preview.as_ref().is_some_and(|preview| preview.is_of(hit));
         let Some(message) = hit.message.filter(|message| !is_there && self.reading != Some(*message)) else { return };
         self.reading = Some(message);
-        let (database, teller) = (self.desk.database.clone(), self.sender.clone());
-        tokio::spawn(async move { drop(teller.send(PickerEvent::Read(database.message(message).await))) });
+        let (database, sender) = (self.context.database.clone(), self.sender.clone());
+        tokio::spawn(async move { drop(sender.send(PickerEvent::Read(database.message(message).await))) });
     }
 
     fn show(&mut self, placed: &LocatedMessage) {
@@ -379,11 +379,11 @@ impl Picker<'_> {
             _ => &hit.snippet.text,
         };
         if text.len() > COPY_BYTES_MAX {
-            self.said = Some("too long to copy");
+            self.notice = Some("too long to copy");
             return Ok(());
         }
         execute!(stdout(), CopyToClipboard::to_clipboard_from(text)).context("writing to the terminal")?;
-        self.said = Some("copied");
+        self.notice = Some("copied");
         Ok(())
     }
 }
