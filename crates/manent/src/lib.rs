@@ -39,7 +39,7 @@ mod tenants;
 pub use database::Database;
 pub use database::annotations::FoldDraft;
 pub use database::blob::BlobReader;
-pub use database::erase::{ErasedContent, Kept, OldBackups};
+pub use database::erase::{ErasedContent, OldBackups, RemainingContent};
 pub use database::library::MemoryDraft;
 pub use database::message::FollowUps;
 pub use database::message_draft::MessageDraft;

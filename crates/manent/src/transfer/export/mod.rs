@@ -24,14 +24,14 @@ pub use staged::StagedFile;
 use std::collections::BTreeMap;
 use store_source::{CancelOnDrop, StoreSource};
 
-/// What to write in another program's format, and how.
+/// Selection, format and options of an export.
 #[derive(Debug, Clone)]
 pub struct ExportPlan {
-    /// Which conversations.
+    /// The conversations to write.
     pub selection: ExportSelection,
-    /// The format.
+    /// The target format.
     pub format: &'static Format,
-    /// Its generation; none for the one that they came from, else the format's usual one.
+    /// Generation of the format; `None` for the one that the conversations were imported from, else the default.
     pub generation: Option<String>,
     /// Whether keys and passwords are taken out.
     pub secrets: Secrets,
@@ -44,30 +44,30 @@ impl ExportPlan {
     }
 }
 
-/// What was written.
+/// Result of an export.
 #[derive(Debug)]
 pub struct Exported<O> {
-    /// Where it went.
+    /// The sink.
     pub out: O,
-    /// How many conversations.
+    /// Number of conversations that were written.
     pub conversations: usize,
-    /// What the format cannot hold.
+    /// Content that the format cannot represent.
     pub losses: Vec<Lost>,
-    /// How many keys and passwords were taken out.
+    /// Redacted keys and passwords.
     pub redacted: u64,
     /// Records that could not be read and were left out.
     pub damaged: Vec<DamagedRecord>,
 }
 
 impl<O> Exported<O> {
-    /// Takes out where it went, for whoever finishes that.
+    /// Separates the sink, which the caller finishes, from the report.
     pub fn split(self) -> (O, Exported<()>) {
         let Self { out, conversations, losses, redacted, damaged } = self;
         (out, Exported { out: (), conversations, losses, redacted, damaged })
     }
 }
 
-/// Something that a format cannot hold.
+/// Content that a format cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
     /// What.

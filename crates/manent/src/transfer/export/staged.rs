@@ -109,7 +109,7 @@ fn check(target: &Path, replace: Replace) -> io::Result<()> {
     let (kind, name) = (metadata.file_type(), target.display());
     let refused = |why: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     if kind.is_symlink() {
-        // Through a link the file of somebody else would be written over.
+        // Through a link, an unrelated file would be overwritten.
         return refused(format!("{name} is a symbolic link; remove it or choose another name"));
     }
     if !kind.is_file() {

@@ -267,7 +267,7 @@ impl ConversationImport {
         let before = path_of(items, Some(index));
         let before: Option<Vec<MessageId>> = before[..before.len() - 1].iter().map(|index| self.spot(*index)).collect();
         let Some(before) = before else {
-            self.skip(importer, item.record, "the message that it stands behind was skipped".to_owned());
+            self.skip(importer, item.record, "the message before it was skipped".to_owned());
             return Ok(());
         };
         let known = found.behind(importer.database, stored, digest(item), &before).await?;

@@ -28,7 +28,7 @@ pub(crate) fn operations() -> Vec<Operation> {
             .library("put_blob")
             .library("put_blob_from")
             .body_bytes("application/octet-stream")
-            .response::<Kept>(201),
+            .response::<StoredBlob>(201),
         Operation::new(Method::GET, "/blobs/{sha256}", "getBlob", get)
             .summary("Returns the bytes of a blob as a download.")
             .library("blob")
@@ -40,12 +40,12 @@ pub(crate) fn operations() -> Vec<Operation> {
 
 /// A stored blob.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Kept {
+struct StoredBlob {
     /// SHA-256 of the bytes, the id of the blob.
     sha256: String,
 }
 
-async fn put(State(app): State<App>, request: Request) -> ApiResult<(StatusCode, axum::Json<Kept>)> {
+async fn put(State(app): State<App>, request: Request) -> ApiResult<(StatusCode, axum::Json<StoredBlob>)> {
     let (mut parts, body) = request.into_parts();
     let WriteDatabase(database) = WriteDatabase::from_request_parts(&mut parts, &app).await?;
     let Caller(asker) = Caller::from_request_parts(&mut parts, &app).await?;
@@ -59,7 +59,7 @@ async fn put(State(app): State<App>, request: Request) -> ApiResult<(StatusCode,
         runtime.block_on(database.put_blob_from(file))
     });
     let sha256 = storing.await.map_err(|_| Problem::internal())??;
-    Ok((StatusCode::CREATED, axum::Json(Kept { sha256 })))
+    Ok((StatusCode::CREATED, axum::Json(StoredBlob { sha256 })))
 }
 
 /// Spools a body to an unnamed temporary file, which is removed when its handle is closed.
