@@ -399,7 +399,7 @@ export type EraseTargetMessage = { message: MessageId };
 export type EraseTargetPerson = { person: string };
 
 /** The result of an erasure, and where erased content remains. */
-export type ErasedContent = { annotations: number; at: Moment; backups_removed: number; blobs: number; conversations: number; finished: boolean; journal: number; kept: Kept; messages: number; scratch: number };
+export type ErasedContent = { annotations: number; at: Moment; backups_removed: number; blobs: number; conversations: number; finished: boolean; journal: number; kept: RemainingContent; messages: number; scratch: number };
 
 /** Receipt of an erasure. */
 export type Erasure = { annotations: number; at: Moment; audit: number; backups: number; bytes: number; conversations: number; files: number; keys: number; messages: number; rows: number; tenant: string; users: number };
@@ -505,12 +505,6 @@ export type Json = unknown;
 
 /** The result of an import. */
 export type JsonlImportReport = { conversations: number; lines: number; messages: number; problems: (ImportProblem)[]; unchanged: number };
-
-/** Where erased content remains. */
-export type Kept = { backups: number; names: (string)[] };
-
-/** A stored blob. */
-export type Kept2 = { sha256: string };
 
 /** An API key without its secret. */
 export type Key = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null };
@@ -724,6 +718,9 @@ export type Recorded = { id: CallId };
 /** A regenerated answer. */
 export type Regenerate = { answer: MessageId; with: MessageInput };
 
+/** Where erased content remains. */
+export type RemainingContent = { backups: number; names: (string)[] };
+
 /** The stored memory. */
 export type Remembered = { id: MemoryId };
 
@@ -779,6 +776,9 @@ export type Stats = { by_day: { [name: string]: Tally }; by_model: { [name: stri
 
 /** The change that was undone or redone. */
 export type Stepped = { position: number };
+
+/** A stored blob. */
+export type StoredBlob = { sha256: string };
 
 /** Target of a switch; exactly one of these. */
 export type SwitchTo = SwitchToMessage | SwitchToBranch;
@@ -930,7 +930,7 @@ export interface Routes {
     path: undefined;
     query: undefined;
     body: undefined;
-    answer: Kept2;
+    answer: StoredBlob;
   };
   /** Returns the bytes of a blob as a download. */
   'GET /blobs/{sha256}': {
