@@ -1,4 +1,4 @@
-//! `manent append` and its kin: messages are said.
+//! `manent append` and the other commands that add messages.
 
 use crate::commands::conversation::author;
 use crate::context::{CommandContext, read_text};
@@ -57,10 +57,10 @@ impl MessageArgs {
         let role = self.role.as_deref().unwrap_or("user");
         let mut draft = match (&self.text, &self.parts) {
             (_, Some(parts)) => MessageDraft::from_json(role, &read_text(parts)?).context("the parts")?,
-            (Some(text), None) => MessageDraft::new(role, &[Part::text(said(&read_text(text)?))]),
+            (Some(text), None) => MessageDraft::new(role, &[Part::text(without_last_newline(&read_text(text)?))]),
             // Without a text the words come from a pipe, as for other commands that read.
             (None, None) if !std::io::stdin().is_terminal() => {
-                MessageDraft::new(role, &[Part::text(said(&read_text("-")?))])
+                MessageDraft::new(role, &[Part::text(without_last_newline(&read_text("-")?))])
             }
             (None, None) => bail!("give a text, or pipe one in"),
         };
@@ -86,7 +86,7 @@ impl MessageArgs {
 }
 
 /// Removes the line end that a shell adds to piped text.
-fn said(text: &str) -> &str {
+fn without_last_newline(text: &str) -> &str {
     text.strip_suffix('\n').unwrap_or(text)
 }
 
@@ -96,7 +96,7 @@ pub struct Append {
     /// Conversation: id, unique prefix of an id, external id, or @last.
     conversation: String,
     #[command(flatten)]
-    said: MessageArgs,
+    message: MessageArgs,
     /// Fail unless this message is the last one on the current path.
     #[arg(long, value_name = "MESSAGE")]
     after: Option<String>,
@@ -119,13 +119,13 @@ impl Append {
             return context.made(&database.append_many(conversation, read_lines()?).await?);
         }
         if self.stream {
-            let mut said = self.said;
-            said.text = Some(String::new());
-            let id = database.begin_stream(conversation, said.draft(context).await?).await?;
+            let mut message = self.message;
+            message.text = Some(String::new());
+            let id = database.begin_stream(conversation, message.draft(context).await?).await?;
             stream(database, id).await?;
             return context.made(&[id]);
         }
-        let draft = self.said.draft(context).await?;
+        let draft = self.message.draft(context).await?;
         let id = match (self.failed, &self.after) {
             (true, _) => database.keep_failed(conversation, draft).await?,
             (_, None) => database.append(conversation, draft).await?,
@@ -160,7 +160,7 @@ async fn stream(database: &Database, id: MessageId) -> Result<()> {
         all.push_str(&delta);
         database.stream(id, delta).await?;
     };
-    let body = Some(Body::of(&[Part::text(said(&all))]));
+    let body = Some(Body::of(&[Part::text(without_last_newline(&all))]));
     database.finish_stream(id, Finish { status, body, tokens: None, usage: None }).await?;
     match status {
         MessageStatus::Complete => Ok(()),

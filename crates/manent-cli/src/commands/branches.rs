@@ -49,7 +49,7 @@ pub struct Fork {
     #[arg(long, value_name = "TITLE", conflicts_with = "text")]
     new: Option<String>,
     #[command(flatten)]
-    said: MessageArgs,
+    message_args: MessageArgs,
 }
 
 impl Fork {
@@ -61,7 +61,7 @@ impl Fork {
                 context.made(&[context.database.fork_to_new(id, after, draft).await?])
             }
             None => {
-                let first = self.said.draft(context).await?;
+                let first = self.message_args.draft(context).await?;
                 context.made(&[context.database.fork(id, after, first).await?])
             }
         }
@@ -113,7 +113,7 @@ pub struct Edit {
     /// The message.
     message: String,
     #[command(flatten)]
-    said: MessageArgs,
+    message_args: MessageArgs,
     /// Keep the following messages on the path.
     #[arg(long)]
     keep_tail: bool,
@@ -123,7 +123,7 @@ impl Edit {
     pub async fn run(self, context: &CommandContext) -> Result<()> {
         let (id, message) = (context.conversation(&self.conversation).await?, context.message(&self.message).await?);
         let tail = if self.keep_tail { FollowUps::Keep } else { FollowUps::Detach };
-        let with = self.said.instead(context, message).await?;
+        let with = self.message_args.instead(context, message).await?;
         context.made(&[context.database.edit(id, message, with, tail).await?])
     }
 }
@@ -136,13 +136,13 @@ pub struct Regenerate {
     /// The answer.
     answer: String,
     #[command(flatten)]
-    said: MessageArgs,
+    message_args: MessageArgs,
 }
 
 impl Regenerate {
     pub async fn run(self, context: &CommandContext) -> Result<()> {
         let (id, answer) = (context.conversation(&self.conversation).await?, context.message(&self.answer).await?);
-        let with = self.said.instead(context, answer).await?;
+        let with = self.message_args.instead(context, answer).await?;
         context.made(&[context.database.regenerate(id, answer, with).await?])
     }
 }
@@ -155,7 +155,7 @@ pub struct Insert {
     /// Previous message, or `start`.
     after: String,
     #[command(flatten)]
-    said: MessageArgs,
+    message_args: MessageArgs,
 }
 
 impl Insert {
@@ -165,7 +165,7 @@ impl Insert {
             "start" => None,
             text => Some(context.message(text).await?),
         };
-        let message = self.said.draft(context).await?;
+        let message = self.message_args.draft(context).await?;
         context.made(&context.database.insert(id, after, vec![message]).await?)
     }
 }

@@ -1,4 +1,4 @@
-//! `manent search`: what was said, found again.
+//! `manent search`: full-text search.
 
 use super::conversation::{spelled, word};
 use crate::context::CommandContext;
@@ -74,7 +74,7 @@ pub struct QueryError {
 
 impl Search {
     pub async fn run(self, context: &CommandContext) -> Result<()> {
-        let query = self.wish(context).await?;
+        let query = self.query(context).await?;
         if self.interactive {
             return open_picked(context, query).await;
         }
@@ -101,7 +101,7 @@ impl Search {
         Ok(())
     }
 
-    async fn wish(&self, context: &CommandContext) -> Result<SearchQuery> {
+    async fn query(&self, context: &CommandContext) -> Result<SearchQuery> {
         let within: Option<ConversationId> = match &self.within {
             Some(text) => Some(context.conversation(text).await?),
             None => None,
