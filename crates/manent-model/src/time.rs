@@ -5,7 +5,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How a time is known. Order never depends on it: order is by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -32,12 +31,6 @@ pub struct Timestamp(pub i64);
 
 impl Timestamp {
     const DAY: i64 = 86_400_000_000;
-
-    /// Reads the system clock.
-    pub fn now() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-    }
 
     /// Returns the number of the day since 1970-01-01 in UTC.
     pub const fn day(self) -> i64 {

@@ -94,7 +94,7 @@ impl Credential {
 }
 
 fn until(end: Timestamp) -> Duration {
-    Duration::from_micros(u64::try_from(end.0.saturating_sub(Timestamp::now().0)).unwrap_or(0))
+    Duration::from_micros(u64::try_from(end.0.saturating_sub(manent::store::now().0)).unwrap_or(0))
 }
 
 /// The authenticated caller of a request, with its access scope.

@@ -4,6 +4,7 @@ pub mod error;
 pub mod transaction;
 pub(crate) mod journal_kind;
 pub mod query;
+pub(crate) mod clock;
 pub mod search;
 pub(crate) mod cursor_serde;
 pub(crate) mod list_cursor;

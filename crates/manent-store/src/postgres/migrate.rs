@@ -229,7 +229,7 @@ fn fill(client: &Client, filled: u8, key: &DigestKey) -> DbResult<()> {
     if filled < STREAMS {
         let sql = "insert into counter (name, next) values ($1, 1) on conflict (name) do nothing";
         execute(client, sql, ["stream"])?;
-        stream::fill(client.into(), manent_model::Timestamp::now().0)?;
+        stream::fill(client.into(), crate::api::clock::now().0)?;
     }
     tx::fill_macs(client.into(), key)?;
     mark_filled(client)?;

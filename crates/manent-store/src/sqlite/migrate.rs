@@ -65,7 +65,7 @@ pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, w
                 }
                 PARTICIPANTS => participants::fill((&*transaction).into())?,
                 WRITERS => backfill_authors::fill((&*transaction).into())?,
-                STREAMS => stream::fill((&*transaction).into(), manent_model::Timestamp::now().0)?,
+                STREAMS => stream::fill((&*transaction).into(), crate::api::clock::now().0)?,
                 _ => {}
             }
         }

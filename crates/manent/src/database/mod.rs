@@ -116,7 +116,7 @@ impl Database {
         let made = made_at(key);
         let at = match made {
             Some(made) => made,
-            None => self.store.idempotent_request_time(bytes.clone()).await?.unwrap_or_else(Timestamp::now),
+            None => self.store.idempotent_request_time(bytes.clone()).await?.unwrap_or_else(manent_store::now),
         };
         // The same key text under two API keys means two requests, which must not get the same ids.
         let ids = match &self.grant {

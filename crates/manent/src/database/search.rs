@@ -3,7 +3,6 @@
 use crate::database::Database;
 use crate::error::{Error, Result};
 use manent_model::ConversationId;
-use manent_model::Timestamp;
 use manent_store::{
     CountMode, Grouping, HITS_MAX, Include, IndexStatus, Position, Search, SearchCursor, SearchOrder, SearchPage,
     StoreError,
@@ -74,7 +73,7 @@ impl SearchQuery {
 impl Database {
     /// Searches messages, and conversations by title and tags. Messages that are not indexed yet are found as well.
     pub async fn search(&self, query: &SearchQuery) -> Result<SearchPage> {
-        let now = Timestamp::now();
+        let now = manent_store::now();
         let clock = Clock { now, offset_seconds: query.offset_seconds };
         let parsed = match query.typing {
             true => Query::typing(&query.text, clock),

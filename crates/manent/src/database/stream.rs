@@ -36,7 +36,7 @@ impl Database {
     /// [`STREAM_LEASE`] or a timeout of its own.
     pub async fn end_idle_streams(&self, idle: Duration) -> Result<u64> {
         let idle = i64::try_from(idle.as_micros()).unwrap_or(i64::MAX);
-        let before = Timestamp(Timestamp::now().0.saturating_sub(idle));
+        let before = Timestamp(manent_store::now().0.saturating_sub(idle));
         let mut ended = 0;
         loop {
             let page = self.store.idle_streams(before, PAGE).await?;

@@ -2,13 +2,12 @@
 
 use super::Tenants;
 use crate::error::Result;
-use manent_model::Timestamp;
 use manent_store::system::{AuditPage, AuditQuery, AuditReport, NewAuditRecord};
 
 impl Tenants {
     /// Appends an entry; it is on disk when this returns.
     pub async fn audit(&self, line: NewAuditRecord) -> Result<()> {
-        Ok(self.inner.system.audit(Timestamp::now(), line).await?)
+        Ok(self.inner.system.audit(manent_store::now(), line).await?)
     }
 
     /// Returns entries, newest first.

@@ -7,7 +7,6 @@ use crate::location::Location;
 use crate::transfer::backup;
 use crate::transfer::backup::BackupPlan;
 use manent_model::TenantId;
-use manent_model::Timestamp;
 use manent_store::sqlite;
 use manent_store::system::{AuditSubject, NewAuditRecord, SystemStore, TenantRow};
 use std::path::{Path, PathBuf};
@@ -51,10 +50,10 @@ impl Tenants {
     /// one by one.
     pub async fn restore_system(from: impl AsRef<Path>, place: &Location, by: AuditSubject) -> Result<()> {
         backup::refuse_half(from.as_ref())?;
-        let system = SystemStore::open(system_place(place)?, Timestamp::now())?;
+        let system = SystemStore::open(system_place(place)?, manent_store::now())?;
         let line = NewAuditRecord::new("system.restore", None, by);
         let restored =
-            backup::with_copy(from.as_ref(), async |copy| Ok(system.restore(copy, Timestamp::now(), line).await?))
+            backup::with_copy(from.as_ref(), async |copy| Ok(system.restore(copy, manent_store::now(), line).await?))
                 .await;
         system.close().await?;
         restored

@@ -247,7 +247,7 @@ impl Tenants {
 
     /// Authenticates an API key, or returns why it is refused.
     pub fn authenticate(&self, word: &str) -> Result<AuthenticatedKey, Refusal> {
-        let now = Timestamp::now();
+        let now = manent_store::now();
         let pass = self.inner.credentials.authenticate(word, now)?;
         self.note_use(&pass.key, now);
         Ok(pass)
@@ -255,7 +255,7 @@ impl Tenants {
 
     /// Authenticates by key id, for a session that was started with the key.
     pub fn authenticate_session(&self, id: KeyId) -> Result<AuthenticatedKey, Refusal> {
-        let now = Timestamp::now();
+        let now = manent_store::now();
         let pass = self.inner.credentials.authenticate_session(id, now)?;
         self.note_use(&pass.key, now);
         Ok(pass)

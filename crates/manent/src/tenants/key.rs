@@ -3,7 +3,7 @@
 use super::Tenants;
 use super::tenant::checked_name;
 use crate::error::Result;
-use manent_model::{ApiKeySecret, Key, KeyDraft, KeyId, TenantId, Timestamp};
+use manent_model::{ApiKeySecret, Key, KeyDraft, KeyId, TenantId};
 use manent_store::StoreError;
 use manent_store::system::{AuditSubject, NewAuditRecord};
 
@@ -14,7 +14,7 @@ impl Tenants {
     /// Creates an API key. The secret is returned only here and not stored.
     pub async fn create_key(&self, tenant: TenantId, draft: KeyDraft, by: AuditSubject) -> Result<(Key, ApiKeySecret)> {
         let name = checked_name("key", &draft.name)?.to_owned();
-        let at = Timestamp::now();
+        let at = manent_store::now();
         let refused = |why: &str| Err(StoreError::Invalid(why.to_owned()).into());
         if draft.scopes.is_empty() {
             return refused("a key has at least one scope: read, append, manage, admin");
@@ -68,7 +68,7 @@ impl Tenants {
     /// Revokes a key, and ends every stream and session that was opened with it.
     pub async fn revoke_key(&self, tenant: TenantId, id: KeyId, by: AuditSubject) -> Result<Key> {
         let line = NewAuditRecord::new("key.revoke", Some(tenant), by).detail(id);
-        let key = self.inner.system.revoke_key(tenant, id, Timestamp::now(), line).await?;
+        let key = self.inner.system.revoke_key(tenant, id, manent_store::now(), line).await?;
         self.refresh().await?;
         Ok(key)
     }

@@ -24,7 +24,7 @@ use crate::location::Location;
 use crate::private_files;
 use credentials::CredentialCache;
 use keyed_mutex::KeyedMutex;
-use manent_model::{DEFAULT_TENANT, TenantId, TenantStatus, Timestamp};
+use manent_model::{DEFAULT_TENANT, TenantId, TenantStatus};
 use manent_store::StoreError;
 use manent_store::postgres::PostgresOptions;
 use manent_store::system::{SystemLocation, SystemStore, TenantRow};
@@ -58,7 +58,7 @@ impl Tenants {
     /// This reads the stores before it returns; in an async program call it on a blocking thread.
     pub fn open(place: &Location, backups: Option<PathBuf>) -> Result<Self> {
         let home = Database::open_at(place)?;
-        let system = SystemStore::open(system_place(place)?, Timestamp::now())?;
+        let system = SystemStore::open(system_place(place)?, manent_store::now())?;
         let (place, registry) = (place.clone(), CredentialCache::default());
         let (stores, erasures, system_backups) = <_>::default();
         let inner = Inner {

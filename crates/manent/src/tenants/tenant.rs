@@ -2,7 +2,7 @@
 
 use super::{TenantState, Tenants};
 use crate::error::{Error, Result};
-use manent_model::{DEFAULT_TENANT, Tenant, TenantId, TenantStatus, Timestamp};
+use manent_model::{DEFAULT_TENANT, Tenant, TenantId, TenantStatus};
 use manent_store::StoreError;
 use manent_store::system::{AuditSubject, NewAuditRecord, TenantRef, TenantRow};
 
@@ -15,7 +15,7 @@ impl Tenants {
         let name = checked_name("tenant", name)?;
         let id = self.home().new_id(TenantId::new);
         let line = NewAuditRecord::new("tenant.create", Some(id), by);
-        let row = self.inner.system.create_tenant(id, name.to_owned(), Timestamp::now(), line).await?;
+        let row = self.inner.system.create_tenant(id, name.to_owned(), manent_store::now(), line).await?;
         let made = self.make(&row).await?;
         self.refresh().await?;
         Ok(made)
@@ -26,7 +26,7 @@ impl Tenants {
         let id = row.tenant.id;
         self.open_store(id, TenantState::Anew).await?;
         let (from, to) = (&[TenantStatus::Making], TenantStatus::Active);
-        let row = self.inner.system.set_tenant_status(id, from, to, Timestamp::now(), None).await?;
+        let row = self.inner.system.set_tenant_status(id, from, to, manent_store::now(), None).await?;
         Ok(row.tenant)
     }
 
@@ -84,7 +84,7 @@ impl Tenants {
         by: AuditSubject,
     ) -> Result<Tenant> {
         let line = NewAuditRecord::new(action, Some(id), by);
-        let row = self.inner.system.set_tenant_status(id, from, to, Timestamp::now(), Some(line)).await?;
+        let row = self.inner.system.set_tenant_status(id, from, to, manent_store::now(), Some(line)).await?;
         self.refresh().await?;
         Ok(row.tenant)
     }

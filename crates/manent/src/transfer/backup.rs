@@ -5,7 +5,6 @@ use crate::database::ulid::fresh_key;
 use crate::error::{Error, Result};
 use crate::location::Location;
 use crate::private_files;
-use manent_model::Timestamp;
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{BackupReport, Store, StoreError};
@@ -147,7 +146,7 @@ async fn folder_lock(folder: &Path) -> Result<File> {
 }
 
 fn name_of(kind: Kind) -> String {
-    let made_ms = Timestamp::now().0 / 1_000;
+    let made_ms = manent_store::now().0 / 1_000;
     let kind = if kind == Kind::OnDemand { ON_DEMAND } else { "" };
     format!("{PREFIX}{made_ms:015}{kind}{SUFFIX}")
 }

@@ -7,7 +7,7 @@ use crate::engine::commit::prepare::{Prepared, messages_of};
 use crate::engine::commit::tx::Tx;
 use crate::engine::sql::connection::{Connection, DbResult, execute, query_one, query_optional};
 use crate::engine::sql::tx_error::TxResult;
-use manent_model::{ConversationStatus, Digest, Timestamp};
+use manent_model::{ConversationStatus, Digest};
 
 /// How long the answer of an idempotency key is kept for replays.
 const REQUESTS_KEPT_MICROS: i64 = 7 * 86_400_000_000;
@@ -103,7 +103,7 @@ pub(crate) fn execute_transaction(tx: &mut Tx<'_>, prepared: &Prepared) -> TxRes
         let answer = serde_json::to_vec(&committed).map_err(|error| StoreError::Invalid(error.to_string()))?;
         let sql = "insert into request (key, digest, answer, at) values ($1, $2, $3, $4)";
         // The time of the transaction may come from a file; one in the far future would make all others look old.
-        execute(tx.connection, sql, (key, &digest.0[..], answer, Timestamp::now().0))?;
+        execute(tx.connection, sql, (key, &digest.0[..], answer, crate::api::clock::now().0))?;
     }
     Ok(committed)
 }

@@ -4,7 +4,6 @@ use crate::error::{Error, Result};
 use crate::transfer::import::importer::Importer;
 use crate::transfer::import::{ImportMode, Skipped};
 use manent_formats::BlobItem;
-use manent_model::Timestamp;
 use manent_store::Change;
 
 /// State of an incoming blob.
@@ -31,7 +30,7 @@ impl Importer<'_> {
         }
         if let Incoming::Wanted = self.incoming {
             let change = Change::PutBlobPiece { sha256, size: size as i64, n: n as i64, last: is_last, bytes };
-            match self.database.commit_background(Timestamp::now(), None, change).await {
+            match self.database.commit_background(manent_store::now(), None, change).await {
                 Err(Error::Store(error)) if error.is_rejection() => {
                     self.incoming = Incoming::Refused(error.to_string());
                 }

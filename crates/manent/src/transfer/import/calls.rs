@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::transfer::import::conversation_import::ConversationImport;
 use crate::transfer::import::importer::Importer;
 use manent_formats::{Item, MessageIndex, SEALED_NOTE, ToolCallItem};
-use manent_model::{MessageId, Timestamp, ToolCall, ToolState, ToolStep};
+use manent_model::{MessageId, ToolCall, ToolState, ToolStep};
 use manent_store::{Annotations, Change, ToolCallTrail, ToolPart};
 use std::collections::HashSet;
 
@@ -104,6 +104,6 @@ impl ConversationImport {
                 }
             }
         };
-        self.put(importer, Timestamp::now(), vec![change], item.record).await
+        self.put(importer, manent_store::now(), vec![change], item.record).await
     }
 }

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::transfer::import::conversation_import::ConversationImport;
 use crate::transfer::import::importer::Importer;
 use manent_formats::{FoldItem, Item};
-use manent_model::{Fold, FoldId, MessageRange, Origin, OriginObject, Timestamp};
+use manent_model::{Fold, FoldId, MessageRange, Origin, OriginObject};
 use manent_store::{Annotations, Change, NewFold};
 
 impl ConversationImport {
@@ -24,7 +24,7 @@ impl ConversationImport {
             .and_then(|(first, last)| Some(MessageRange { first: self.spot(first)?, last: self.spot(last)? }));
         let covers: Vec<MessageRange> = covers.into_iter().collect();
         let known = self.known_fold(importer, &item, here).await?;
-        let at = item.at.map_or_else(Timestamp::now, |time| time.at);
+        let at = item.at.map_or_else(manent_store::now, |time| time.at);
         if let Some((fold, origin)) = &known
             && fold.after == after
             && fold.covers == covers
@@ -69,7 +69,7 @@ impl ConversationImport {
             _ => None,
         });
         for name in folds.filter(|name| here.bookmarks.iter().any(|known| known.name == *name) && !is_bookmark(name)) {
-            importer.commit(Timestamp::now(), vec![Change::RemoveBookmark { conversation: self.id, name }]).await?;
+            importer.commit(manent_store::now(), vec![Change::RemoveBookmark { conversation: self.id, name }]).await?;
         }
         Ok(())
     }

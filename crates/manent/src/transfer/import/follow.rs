@@ -13,7 +13,7 @@ use crate::transfer::import::match_path::{PathMatcher, Step, digest, groups, hea
 use crate::transfer::import::merge::branch_of;
 use crate::transfer::import::subsequence::common_subsequence;
 use manent_formats::{Extent, MessageIndex, MessageItem};
-use manent_model::{BranchId, ConversationStatus, MessageId, NewMessage, Timestamp};
+use manent_model::{BranchId, ConversationStatus, MessageId, NewMessage};
 use manent_store::{BranchBase, BranchReason, Change, HeadMove, HeadTarget, MessageAt, MessageOrigin};
 use std::collections::{HashMap, HashSet};
 
@@ -125,7 +125,7 @@ impl ConversationImport {
                     branch: stored.head,
                     message: same.checked_sub(1).map(|place| stored.path[place]),
                 };
-                importer.commit(Timestamp::now(), vec![Change::MoveHead { conversation: self.id, to }]).await?;
+                importer.commit(manent_store::now(), vec![Change::MoveHead { conversation: self.id, to }]).await?;
             }
             return Ok(stored.path[..same].to_vec());
         }
@@ -223,7 +223,7 @@ impl ConversationImport {
         steps: &[Step],
         changes: Vec<Change>,
     ) -> Result<bool> {
-        let refused = importer.commit(Timestamp::now(), changes).await?;
+        let refused = importer.commit(manent_store::now(), changes).await?;
         for step in steps {
             let Step::New(index) = *step else { continue };
             match &refused {

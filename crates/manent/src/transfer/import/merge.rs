@@ -5,7 +5,7 @@ use crate::transfer::import::conversation_import::{ConversationImport, MessageLo
 use crate::transfer::import::diff::{MessageDiff, align};
 use crate::transfer::import::importer::Importer;
 use manent_formats::{Follows, MessageIndex, MessageItem};
-use manent_model::{BranchId, ConversationStatus, MessageId, MessageRange, NewMessage, Timestamp};
+use manent_model::{BranchId, ConversationStatus, MessageId, MessageRange, NewMessage};
 use manent_store::{
     BranchBase, BranchReason, Change, HeadMove, MessageAt, MessageOrigin, MessagesQuery, SplicePosition,
 };
@@ -93,7 +93,7 @@ impl ConversationImport {
             messages: vec![NewMessage { id, content: item.content.clone() }],
             origins: self.message_origin(importer, id, index, item).into_iter().collect(),
         };
-        match importer.commit(Timestamp::now(), vec![change]).await? {
+        match importer.commit(manent_store::now(), vec![change]).await? {
             None => {
                 self.report.updated += 1;
                 importer.mapped(item.record);
@@ -172,7 +172,7 @@ impl ConversationImport {
                 Change::OpenBranch { conversation, branch, base, own: messages, pieces: Vec::new(), why, origins }
             }
         };
-        if let Some(error) = importer.commit(Timestamp::now(), vec![change]).await? {
+        if let Some(error) = importer.commit(manent_store::now(), vec![change]).await? {
             self.skip(importer, item.record, error.to_string());
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use crate::transfer::jsonl::import::Importer;
 use crate::transfer::jsonl::record::{BlobRecord, Kind, Line, PieceRecord};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use manent_model::{Message, Part, Timestamp, blob_placeholder, hex};
+use manent_model::{Message, Part, blob_placeholder, hex};
 use manent_store::{Change, MessageOrigin, StoreError};
 use sha2::{Digest, Sha256};
 use std::io::Write;
@@ -52,7 +52,7 @@ impl Importer<'_> {
             return Ok(());
         };
         let (size, last) = (size.unwrap_or(0), size.is_some());
-        self.commit_background(Timestamp::now(), Change::PutBlobPiece { sha256, size, n, last, bytes }).await
+        self.commit_background(manent_store::now(), Change::PutBlobPiece { sha256, size, n, last, bytes }).await
     }
 }
 

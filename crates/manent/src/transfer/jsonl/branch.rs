@@ -5,7 +5,6 @@ use crate::transfer::jsonl::group::*;
 use crate::transfer::jsonl::import::Importer;
 use crate::transfer::jsonl::record::*;
 use manent_model::MessageId;
-use manent_model::Timestamp;
 use manent_store::{
     BranchBase, Change, Direction, EraseTarget, LocatedMessage, MessagePageQuery, MessagesQuery, PAGE_MAX,
 };
@@ -51,7 +50,7 @@ impl Importer<'_> {
             why: branch.reason,
             origins: own.iter().filter_map(|(_, record)| record.origin.clone()).collect(),
         };
-        match self.attempt(Timestamp::now(), None, change).await? {
+        match self.attempt(manent_store::now(), None, change).await? {
             None => self.stored(&own).await,
             Some(error) => {
                 self.problem(error);
@@ -107,11 +106,11 @@ impl Importer<'_> {
         if waiting.is_empty() {
             return Ok(());
         }
-        if self.attempt(Timestamp::now(), None, appending(conversation, &waiting)).await?.is_none() {
+        if self.attempt(manent_store::now(), None, appending(conversation, &waiting)).await?.is_none() {
             return self.stored(&waiting).await;
         }
         for alone in waiting.chunks(1) {
-            match self.attempt(Timestamp::now(), None, appending(conversation, alone)).await? {
+            match self.attempt(manent_store::now(), None, appending(conversation, alone)).await? {
                 None => self.stored(alone).await?,
                 Some(error) => self.problem_at(alone[0].0, error),
             }

@@ -320,7 +320,7 @@ impl Importer<'_> {
         let Some(head) = &open.head else { return Ok(()) };
         let to = HeadTarget::On { branch: head.branch, message: head.message };
         let conversation = open.record.id;
-        self.commit_background(Timestamp::now(), Change::MoveHead { conversation, to }).await
+        self.commit_background(manent_store::now(), Change::MoveHead { conversation, to }).await
     }
 
     /// Sets the status and times of a conversation after its last line.
@@ -337,7 +337,7 @@ impl Importer<'_> {
             times: Some(open.record.times),
             ..ConversationPatch::default()
         };
-        self.commit_background(Timestamp::now(), Change::EditConversation { id: open.record.id, patch }).await
+        self.commit_background(manent_store::now(), Change::EditConversation { id: open.record.id, patch }).await
     }
 
     async fn store_events(&mut self) -> Result<()> {
@@ -347,7 +347,7 @@ impl Importer<'_> {
         let conversation = open.record.id;
         match events.is_empty() {
             true => Ok(()),
-            false => self.commit_background(Timestamp::now(), Change::AppendEvents { conversation, events }).await,
+            false => self.commit_background(manent_store::now(), Change::AppendEvents { conversation, events }).await,
         }
     }
 
@@ -389,8 +389,11 @@ impl Importer<'_> {
                 let Some(ToolCallTrail { call, steps }) = self.read(line) else { return Ok(()) };
                 match self.owns(conversation, call.message).await? {
                     true => {
-                        self.commit_background(Timestamp::now(), Change::PutToolTrail { call, steps, instead_of: None })
-                            .await
+                        self.commit_background(
+                            manent_store::now(),
+                            Change::PutToolTrail { call, steps, instead_of: None },
+                        )
+                        .await
                     }
                     false => Ok(()),
                 }
@@ -458,7 +461,7 @@ impl Importer<'_> {
             Kind::Project => {
                 let Some(project) = self.read::<Project>(line) else { return Ok(()) };
                 self.known.projects(self.database).await?.insert(project.id);
-                self.commit_background(Timestamp::now(), Change::CreateProject { project }).await
+                self.commit_background(manent_store::now(), Change::CreateProject { project }).await
             }
             Kind::Blob => self.blob(line).await,
             Kind::Source => {
@@ -472,7 +475,7 @@ impl Importer<'_> {
                 if known {
                     Ok(())
                 } else {
-                    self.commit_background(Timestamp::now(), Change::Quarantine { quarantined }).await
+                    self.commit_background(manent_store::now(), Change::Quarantine { quarantined }).await
                 }
             }
             Kind::Document => {
@@ -481,7 +484,7 @@ impl Importer<'_> {
             }
             Kind::Memory => {
                 let Some(memory) = self.read::<Memory>(line) else { return Ok(()) };
-                self.commit_background(Timestamp::now(), Change::PutMemory { memory }).await
+                self.commit_background(manent_store::now(), Change::PutMemory { memory }).await
             }
             Kind::Origin => {
                 let Some(origin) = self.read::<Origin>(line) else { return Ok(()) };
@@ -489,7 +492,7 @@ impl Importer<'_> {
                 if known {
                     Ok(())
                 } else {
-                    self.commit_background(Timestamp::now(), Change::PutOrigin { origin }).await
+                    self.commit_background(manent_store::now(), Change::PutOrigin { origin }).await
                 }
             }
             Kind::Scratch => {

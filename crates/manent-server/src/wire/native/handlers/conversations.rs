@@ -290,7 +290,7 @@ async fn create(
 /// Builds the response to a create request of a key that may not read: the id, and only the fields that the request
 /// itself set. The conversation may have existed before, created by another caller.
 fn as_said(conversation: Conversation, said: ConversationDraft) -> Conversation {
-    let now = Timestamp::now();
+    let now = manent::store::now();
     Conversation {
         title: said.title,
         kind: said.kind,
