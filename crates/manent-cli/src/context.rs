@@ -1,4 +1,4 @@
-//! What every command has at hand.
+//! Context of a command: the open store, the output, and the time.
 
 use crate::output::{Output, one_line};
 use anyhow::{Context, Result};
@@ -11,10 +11,10 @@ use std::path::PathBuf;
 /// Tables with more rows than this show whole ids: each abbreviation takes a few reads.
 const ABBREVIATED_MAX: usize = 200;
 
-/// The store, the screen, and the time.
+/// The store, the output, and the time.
 pub struct CommandContext {
     pub database: Database,
-    pub screen: Output,
+    pub output: Output,
     pub now: Zoned,
     /// The folder of the managed backups of this store.
     pub backups: PathBuf,
@@ -34,7 +34,7 @@ impl CommandContext {
     /// Abbreviates ids for a table on a terminal. Pipes and long tables get whole ids.
     pub async fn short_ids<T: ToString>(&self, kind: IdKind, ids: &[T]) -> Result<Vec<String>> {
         let whole = ids.iter().map(T::to_string);
-        if !self.screen.is_terminal() || ids.len() > ABBREVIATED_MAX {
+        if !self.output.is_terminal() || ids.len() > ABBREVIATED_MAX {
             return Ok(whole.collect());
         }
         let mut short = Vec::with_capacity(ids.len());
@@ -47,10 +47,10 @@ impl CommandContext {
     /// Shows a conversation that was changed: whole as JSON, by its title to a person, not at all in a pipe.
     pub async fn changed(&self, id: ConversationId, done: &str) -> Result<()> {
         let conversation = self.database.conversation(id).await?;
-        match self.screen.json {
-            true => self.screen.json(&conversation),
+        match self.output.json {
+            true => self.output.json(&conversation),
             false => {
-                self.screen.done(&format!("{done} {}", named(&conversation)));
+                self.output.done(&format!("{done} {}", named(&conversation)));
                 Ok(())
             }
         }
@@ -58,8 +58,8 @@ impl CommandContext {
 
     /// Shows the ids of what was made.
     pub fn made<T: serde::Serialize + ToString>(&self, ids: &[T]) -> Result<()> {
-        match self.screen.json {
-            true => self.screen.json(&ids),
+        match self.output.json {
+            true => self.output.json(&ids),
             false => ids.iter().try_for_each(|id| crate::output::print(&format!("{}\n", id.to_string()))),
         }
     }

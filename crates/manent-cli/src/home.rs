@@ -9,18 +9,17 @@ use std::path::{Path, PathBuf};
 /// The store of an installation.
 const STORE: &str = "manent.db";
 
-/// Says where else backups lie.
+/// File that names another folder for backups.
 const ELSEWHERE: &str = "elsewhere";
 
 /// The folder of this installation, and its store.
 pub struct Home {
     /// The folder of the token, the sessions and the backups.
     pub folder: PathBuf,
-    /// Who said so.
+    /// The setting that `folder` comes from.
     pub folder_from: &'static str,
-    /// Where the store is.
     pub store: Location,
-    /// Who said so.
+    /// The setting that `store` comes from.
     pub store_from: &'static str,
 }
 
@@ -80,8 +79,8 @@ impl Home {
         Tenants::open(&self.store, Some(backups)).with_context(|| format!("opening {}", self.store))
     }
 
-    /// Where the managed backups of this store lie: where a server was told to put them, or else in this folder. Each store has its
-    /// own, so that one does not take the backups of another for its own old ones.
+    /// Returns the folder of the managed backups of this store: the one that a server was started with, or else one in
+    /// this folder. Each store has its own, so that its rotation does not remove the backups of another store.
     pub fn backups(&self) -> PathBuf {
         let usual = self.usual_backups();
         let moved = std::fs::read_to_string(usual.join(ELSEWHERE)).ok();
@@ -121,13 +120,13 @@ impl Home {
     fn make_folder(&self) -> Result<()> {
         let folder = self.store.file().and_then(Path::parent);
         if let Some(parent) = folder.filter(|parent| !parent.as_os_str().is_empty()) {
-            manent_server::make_private_folder(parent).with_context(|| format!("making {}", parent.display()))?;
+            manent::private_files::create_folders(parent).with_context(|| format!("making {}", parent.display()))?;
         }
         Ok(())
     }
 }
 
-/// Returns where a file really is, also if it is not there yet.
+/// Returns the path of a file without symbolic links; the file need not exist.
 fn resolved(file: &Path) -> PathBuf {
     let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let in_folder = || Some(absolute.parent()?.canonicalize().ok()?.join(absolute.file_name()?));

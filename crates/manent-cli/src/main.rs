@@ -86,8 +86,8 @@ fn report_json(code: &str, message: &str) {
 fn run(cli: Cli) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let home = home::Home::find(cli.db)?;
-    let screen = Output { json: cli.json, quiet: cli.quiet, yes: cli.yes, no_pager: cli.no_pager };
-    runtime.block_on(cli.command.run(home, screen))
+    let output = Output { json: cli.json, quiet: cli.quiet, yes: cli.yes, no_pager: cli.no_pager };
+    runtime.block_on(cli.command.run(home, output))
 }
 
 /// Exit code of an error, and its code in JSON.

@@ -155,7 +155,7 @@ pub fn cut(text: &str, width: usize) -> String {
 }
 
 impl Output {
-    /// Says whether somebody looks at the output.
+    /// Returns whether the output goes to a terminal.
     pub fn is_terminal(&self) -> bool {
         std::io::stdout().is_terminal()
     }
@@ -248,7 +248,7 @@ impl Output {
     }
 }
 
-/// Writes to standard output; somebody who closed it has seen enough.
+/// Writes to standard output; a closed pipe is not an error.
 pub fn print(text: &str) -> Result<()> {
     match anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -10,20 +10,20 @@ use tokio::time::Instant;
 /// What takes longer is shown.
 const LONG: Duration = Duration::from_millis(500);
 
-fn target(screen: &Output) -> ProgressDrawTarget {
-    match screen.quiet || !std::io::stderr().is_terminal() {
+fn target(output: &Output) -> ProgressDrawTarget {
+    match output.quiet || !std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::hidden(),
         false => ProgressDrawTarget::stderr(),
     }
 }
 
-/// Work whose end nobody can foretell.
+/// Spinner for work of unknown length.
 pub struct Spinner(ProgressBar);
 
 impl Spinner {
     /// Begins to turn.
-    pub fn start(screen: &Output, doing: &str) -> Self {
-        let bar = ProgressBar::with_draw_target(None, target(screen)).with_message(doing.to_owned());
+    pub fn start(output: &Output, doing: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, target(output)).with_message(doing.to_owned());
         bar.enable_steady_tick(Duration::from_millis(120));
         Self(bar)
     }
@@ -40,13 +40,13 @@ impl Spinner {
     }
 }
 
-/// The index, while it is being made: so many changes are in it, of so many.
+/// Progress bar of the index: indexed changes of all changes.
 pub struct Indexing(ProgressBar);
 
 impl Indexing {
     /// Begins.
-    pub fn start(screen: &Output) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(0), target(screen));
+    pub fn start(output: &Output) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), target(output));
         if let Ok(style) = ProgressStyle::with_template("indexing {bar:30} {pos}/{len} {eta}") {
             bar.set_style(style);
         }
@@ -66,7 +66,7 @@ impl Indexing {
 }
 
 /// Waits until everything is in the index; if that takes long, it is shown.
-pub async fn when_indexed(database: &Database, screen: &Output) -> manent::Result<()> {
+pub async fn when_indexed(database: &Database, output: &Output) -> manent::Result<()> {
     let waited = database.when_indexed();
     tokio::pin!(waited);
     let mut ticks = tokio::time::interval_at(Instant::now() + LONG, Duration::from_millis(100));
@@ -75,7 +75,7 @@ pub async fn when_indexed(database: &Database, screen: &Output) -> manent::Resul
         tokio::select! {
             done = &mut waited => break done,
             _ = ticks.tick() => {
-                let bar = shown.get_or_insert_with(|| Indexing::start(screen));
+                let bar = shown.get_or_insert_with(|| Indexing::start(output));
                 bar.tell(database.indexed(), database.position());
             }
         }
@@ -94,8 +94,8 @@ pub struct Reading<R> {
 
 impl<R> Reading<R> {
     /// Begins; without a size, only what was read is shown.
-    pub fn start(screen: &Output, inner: R, size: Option<u64>) -> Self {
-        let bar = ProgressBar::with_draw_target(size, target(screen));
+    pub fn start(output: &Output, inner: R, size: Option<u64>) -> Self {
+        let bar = ProgressBar::with_draw_target(size, target(output));
         let template = match size {
             Some(_) => "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
             None => "{spinner} {bytes} {bytes_per_sec}",

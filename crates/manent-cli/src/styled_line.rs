@@ -116,7 +116,7 @@ impl StyledLine {
         lines
     }
 
-    /// Takes off what stands behind the last space, if that is in the second half.
+    /// Splits off the text behind the last space, if the space is in the second half.
     fn split_at_space(&mut self) -> Self {
         let space = self.characters.iter().rposition(|(character, _)| *character == ' ');
         match space.filter(|space| *space >= self.characters.len() / 2) {

@@ -47,6 +47,7 @@ pub fn exact(at: Timestamp, now: &Zoned) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manent::text::{Clock, Query};
 
     fn now() -> Zoned {
         "2026-11-16T08:30:00[Asia/Shanghai]".parse().expect("a moment")
@@ -67,6 +68,32 @@ mod tests {
         for wrong in ["", "soon", "99999999999999999999d", "9223372036854775807d", "2026-13-01"] {
             assert!(read(wrong, &now()).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn since_and_search_filters_read_times_alike() {
+        let now = now();
+        let clock = Clock { now: Timestamp(now.timestamp().as_microsecond()), offset_seconds: now.offset().seconds() };
+        let filter = |time: &str| format!("{:?}", Query::parse(&format!("after:{time}"), clock).expect(time));
+        for text in [
+            "7m",
+            "90m",
+            "3h",
+            "7d",
+            "2w",
+            "3mo",
+            "1y",
+            "1d12h",
+            "2026",
+            "2026-10",
+            "2026-10-17",
+            "today",
+            "yesterday",
+            "2026-10-17T08:00:00Z",
+        ] {
+            assert_eq!(filter(text), filter(&read(text, &now).expect(text).to_string()), "{text}");
+        }
+        assert_eq!(read("7m", &now).expect("minutes").to_string(), "2026-11-16T00:23:00Z");
     }
 
     #[test]

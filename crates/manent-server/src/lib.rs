@@ -12,7 +12,7 @@ mod metrics;
 mod app;
 mod serve;
 
-pub use auth::secret::{Secret, make_private_folder, write_private};
+pub use auth::secret::{Secret, write_private};
 pub use auth::token;
 pub use limits::rate::Rate;
 pub use options::{Limits, ServeOptions};

@@ -12,6 +12,7 @@ pub mod postgres;
 pub mod system;
 
 pub use api::annotations_cursor::AnnotationsCursor;
+pub use api::clock::now;
 pub use api::damage::{DamageLog, DamagedRecord};
 pub use api::deletion_report::DeletionReport;
 pub use api::error::{Conflict, Result, StoreError};

@@ -32,13 +32,14 @@
 mod error;
 mod location;
 mod database;
+pub mod private_files;
 pub mod transfer;
 mod tenants;
 
 pub use database::Database;
 pub use database::annotations::FoldDraft;
 pub use database::blob::BlobReader;
-pub use database::erase::{ErasedContent, Kept, OldBackups};
+pub use database::erase::{ErasedContent, OldBackups, RemainingContent};
 pub use database::library::MemoryDraft;
 pub use database::message::FollowUps;
 pub use database::message_draft::MessageDraft;

@@ -69,6 +69,9 @@ export type BranchReason = "start" | "fork" | "retry" | "edit" | "withdrawal" | 
 /** One request to a model. */
 export type Call = { after: MessageId | null; at: Moment; cost_micros?: number | null; id: CallId; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent: (MessageRange)[]; tokens_in?: number | null; tokens_out?: number | null };
 
+/** A model call to record. */
+export type CallDraft = { after?: MessageId | null; cost_micros?: number | null; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent?: (MessageRange)[]; tokens_in?: number | null; tokens_out?: number | null };
+
 export type CallId = string & { readonly kind?: 'CallId' };
 
 /** One request to a model. */
@@ -396,7 +399,7 @@ export type EraseTargetMessage = { message: MessageId };
 export type EraseTargetPerson = { person: string };
 
 /** The result of an erasure, and where erased content remains. */
-export type ErasedContent = { annotations: number; at: Moment; backups_removed: number; blobs: number; conversations: number; finished: boolean; journal: number; kept: Kept; messages: number; scratch: number };
+export type ErasedContent = { annotations: number; at: Moment; backups_removed: number; blobs: number; conversations: number; finished: boolean; journal: number; kept: RemainingContent; messages: number; scratch: number };
 
 /** Receipt of an erasure. */
 export type Erasure = { annotations: number; at: Moment; audit: number; backups: number; bytes: number; conversations: number; files: number; keys: number; messages: number; rows: number; tenant: string; users: number };
@@ -503,12 +506,6 @@ export type Json = unknown;
 /** The result of an import. */
 export type JsonlImportReport = { conversations: number; lines: number; messages: number; problems: (ImportProblem)[]; unchanged: number };
 
-/** Where erased content remains. */
-export type Kept = { backups: number; names: (string)[] };
-
-/** A stored blob. */
-export type Kept2 = { sha256: string };
-
 /** An API key without its secret. */
 export type Key = { created_at: Moment; expires_at?: Moment | null; id: KeyId; name: string; projects?: (ProjectId)[] | null; rate?: number | null; revoked_at?: Moment | null; scopes: KeyScopes; tenant: TenantId; used_at?: Moment | null; user?: string | null };
 
@@ -549,6 +546,9 @@ export type Login = { token: string };
 
 /** A text to remember, with its origin. */
 export type Memory = { collection: string; conversation?: ConversationId | null; external?: string | null; id: MemoryId; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
+
+/** A memory to store. */
+export type MemoryDraft = { collection: string; conversation?: ConversationId | null; external?: string | null; id?: MemoryId | null; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
 
 export type MemoryId = string & { readonly kind?: 'MemoryId' };
 
@@ -607,9 +607,6 @@ export type NewBookmark = { head?: MessageId | null; metadata?: Json | null };
 /** A new branch. */
 export type NewBranch = { after: MessageId; message: MessageInput };
 
-/** A model call to record. */
-export type NewCall = { after?: MessageId | null; cost_micros?: number | null; manifest?: Json | null; model?: string | null; outcome: CallOutcome; sent?: (MessageRange)[]; tokens_in?: number | null; tokens_out?: number | null };
-
 /** A new version of a document. */
 export type NewDocument = { body: Json; project?: ProjectId | null };
 
@@ -627,9 +624,6 @@ export type NewInput = { body: Json };
 
 /** A lease request. */
 export type NewLease = { owner: string; until: Moment };
-
-/** A memory to store. */
-export type NewMemory = { collection: string; conversation?: ConversationId | null; external?: string | null; id?: MemoryId | null; message?: MessageId | null; metadata?: Json | null; project?: ProjectId | null; text: string };
 
 /** A message to store. */
 export type NewMessage = { content: Content; id: MessageId };
@@ -724,6 +718,9 @@ export type Recorded = { id: CallId };
 /** A regenerated answer. */
 export type Regenerate = { answer: MessageId; with: MessageInput };
 
+/** Where erased content remains. */
+export type RemainingContent = { backups: number; names: (string)[] };
+
 /** The stored memory. */
 export type Remembered = { id: MemoryId };
 
@@ -779,6 +776,9 @@ export type Stats = { by_day: { [name: string]: Tally }; by_model: { [name: stri
 
 /** The change that was undone or redone. */
 export type Stepped = { position: number };
+
+/** A stored blob. */
+export type StoredBlob = { sha256: string };
 
 /** Target of a switch; exactly one of these. */
 export type SwitchTo = SwitchToMessage | SwitchToBranch;
@@ -930,7 +930,7 @@ export interface Routes {
     path: undefined;
     query: undefined;
     body: undefined;
-    answer: Kept2;
+    answer: StoredBlob;
   };
   /** Returns the bytes of a blob as a download. */
   'GET /blobs/{sha256}': {
@@ -1027,7 +1027,7 @@ export interface Routes {
   'POST /conversations/{conversation}/calls': {
     path: { conversation: ConversationId };
     query: undefined;
-    body: NewCall;
+    body: CallDraft;
     answer: Recorded;
   };
   /** Starts with an empty path; the messages stay on their branch. */
@@ -1391,7 +1391,7 @@ export interface Routes {
   'POST /memories': {
     path: undefined;
     query: undefined;
-    body: NewMemory;
+    body: MemoryDraft;
     answer: Remembered;
   };
   /** Removes a memory. */

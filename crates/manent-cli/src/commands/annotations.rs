@@ -28,13 +28,13 @@ pub enum Note {
 }
 
 impl Note {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         match self {
             Self::Add { message, kind, value } => {
-                let message = desk.message(&message).await?;
-                desk.made(&[desk.database.add_note(message, &kind, read_json(&value)?).await?])
+                let message = context.message(&message).await?;
+                context.made(&[context.database.add_note(message, &kind, read_json(&value)?).await?])
             }
-            Self::Rm { note } => Ok(desk.database.remove_note(note).await?),
+            Self::Rm { note } => Ok(context.database.remove_note(note).await?),
         }
     }
 }
@@ -61,19 +61,19 @@ pub enum Bookmark {
 }
 
 impl Bookmark {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         match self {
             Self::Set { conversation, name, message } => {
-                let id = desk.conversation(&conversation).await?;
+                let id = context.conversation(&conversation).await?;
                 let head = match message {
-                    Some(text) => Some(desk.message(&text).await?),
-                    None => desk.database.conversation(id).await?.head,
+                    Some(text) => Some(context.message(&text).await?),
+                    None => context.database.conversation(id).await?.head,
                 };
-                Ok(desk.database.set_bookmark(id, &name, head, None).await?)
+                Ok(context.database.set_bookmark(id, &name, head, None).await?)
             }
             Self::Rm { conversation, name } => {
-                let id = desk.conversation(&conversation).await?;
-                Ok(desk.database.remove_bookmark(id, &name).await?)
+                let id = context.conversation(&conversation).await?;
+                Ok(context.database.remove_bookmark(id, &name).await?)
             }
         }
     }
@@ -107,26 +107,26 @@ pub enum State {
 }
 
 impl State {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         match self {
             Self::Get { conversation, name, at } => {
-                let id = desk.conversation(&conversation).await?;
+                let id = context.conversation(&conversation).await?;
                 let at = match at {
-                    Some(text) => Some(desk.message(&text).await?),
+                    Some(text) => Some(context.message(&text).await?),
                     None => None,
                 };
-                let value = desk.database.state(id, &name, at).await?;
+                let value = context.database.state(id, &name, at).await?;
                 let value = value.with_context(|| format!("no state {name} is set there"))?;
                 crate::output::print(&format!("{}\n", value.text()))
             }
             Self::Set { conversation, name, value, after } => {
-                let id = desk.conversation(&conversation).await?;
+                let id = context.conversation(&conversation).await?;
                 let after = match after {
-                    Some(text) => Some(desk.message(&text).await?),
-                    None => desk.database.conversation(id).await?.head,
+                    Some(text) => Some(context.message(&text).await?),
+                    None => context.database.conversation(id).await?.head,
                 };
                 let value = value.as_deref().map(read_json).transpose()?;
-                Ok(desk.database.set_state(id, &name, after, value).await?)
+                Ok(context.database.set_state(id, &name, after, value).await?)
             }
         }
     }
@@ -150,11 +150,12 @@ pub struct Fold {
 }
 
 impl Fold {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.conversation).await?;
-        let covers = MessageRange { first: desk.message(&self.first).await?, last: desk.message(&self.last).await? };
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.conversation).await?;
+        let covers =
+            MessageRange { first: context.message(&self.first).await?, last: context.message(&self.last).await? };
         let draft = FoldDraft { summary: self.summary, ..FoldDraft::new(self.kind, covers) };
-        desk.made(&[desk.database.add_fold(id, draft).await?])
+        context.made(&[context.database.add_fold(id, draft).await?])
     }
 }
 
@@ -194,17 +195,17 @@ pub enum Tool {
 }
 
 impl Tool {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         match self {
-            Self::List { limit } => desk.screen.json(&desk.database.open_tool_calls(limit).await?),
+            Self::List { limit } => context.output.json(&context.database.open_tool_calls(limit).await?),
             Self::Put { call, note } => {
                 let call = read_json(&call)?.read().context("the call")?;
-                Ok(desk.database.put_tool_call(call, &note).await?)
+                Ok(context.database.put_tool_call(call, &note).await?)
             }
             Self::Move { message, part, to, record, note } => {
-                let message = desk.message(&message).await?;
+                let message = context.message(&message).await?;
                 let record = record.as_deref().map(read_json).transpose()?;
-                Ok(desk.database.move_tool_call(message, part, to, record, &note).await?)
+                Ok(context.database.move_tool_call(message, part, to, record, &note).await?)
             }
         }
     }
@@ -239,16 +240,16 @@ pub enum Event {
 }
 
 impl Event {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         match self {
             Self::Log { conversation, channel, body } => {
-                let id = desk.conversation(&conversation).await?;
-                desk.made(&[desk.database.log(id, &channel, vec![read_json(&body)?]).await?])
+                let id = context.conversation(&conversation).await?;
+                context.made(&[context.database.log(id, &channel, vec![read_json(&body)?]).await?])
             }
             Self::List { conversation, channel, after, limit } => {
-                let conversation = desk.conversation(&conversation).await?;
+                let conversation = context.conversation(&conversation).await?;
                 let query = EventsQuery { conversation, channels: channel, after, limit };
-                desk.screen.json(&desk.database.events(query).await?)
+                context.output.json(&context.database.events(query).await?)
             }
         }
     }
@@ -275,15 +276,15 @@ pub enum Input {
 }
 
 impl Input {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         match self {
             Self::Put { conversation, body } => {
-                let id = desk.conversation(&conversation).await?;
-                desk.made(&[desk.database.put_input(id, read_json(&body)?).await?])
+                let id = context.conversation(&conversation).await?;
+                context.made(&[context.database.put_input(id, read_json(&body)?).await?])
             }
             Self::Take { conversation, inputs } => {
-                let id = desk.conversation(&conversation).await?;
-                Ok(desk.database.take_inputs(id, inputs).await?)
+                let id = context.conversation(&conversation).await?;
+                Ok(context.database.take_inputs(id, inputs).await?)
             }
         }
     }
@@ -322,23 +323,23 @@ pub enum Lease {
 }
 
 impl Lease {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         let until = |seconds: i64| {
-            let now = desk.now.timestamp().as_microsecond();
+            let now = context.now.timestamp().as_microsecond();
             manent::model::Timestamp(now.saturating_add(seconds.saturating_mul(1_000_000)))
         };
         match self {
             Self::Take { conversation, owner, seconds } => {
-                let id = desk.conversation(&conversation).await?;
-                desk.made(&[desk.database.take_lease(id, &owner, until(seconds)).await?])
+                let id = context.conversation(&conversation).await?;
+                context.made(&[context.database.take_lease(id, &owner, until(seconds)).await?])
             }
             Self::Renew { conversation, token, seconds } => {
-                let id = desk.conversation(&conversation).await?;
-                Ok(desk.database.renew_lease(id, token, until(seconds)).await?)
+                let id = context.conversation(&conversation).await?;
+                Ok(context.database.renew_lease(id, token, until(seconds)).await?)
             }
             Self::Release { conversation, token } => {
-                let id = desk.conversation(&conversation).await?;
-                Ok(desk.database.release_lease(id, token).await?)
+                let id = context.conversation(&conversation).await?;
+                Ok(context.database.release_lease(id, token).await?)
             }
         }
     }
@@ -373,11 +374,11 @@ pub struct Call {
 }
 
 impl Call {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.conversation).await?;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.conversation).await?;
         let after = match self.after {
-            Some(text) => Some(desk.message(&text).await?),
-            None => desk.database.conversation(id).await?.head,
+            Some(text) => Some(context.message(&text).await?),
+            None => context.database.conversation(id).await?.head,
         };
         let draft = CallDraft {
             after,
@@ -389,7 +390,7 @@ impl Call {
             sent: Vec::new(),
             manifest: self.manifest.as_deref().map(read_json).transpose()?,
         };
-        desk.made(&[desk.database.record_call(id, draft).await?])
+        context.made(&[context.database.record_call(id, draft).await?])
     }
 }
 
@@ -409,12 +410,12 @@ pub struct Draft {
 }
 
 impl Draft {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.conversation).await?;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.conversation).await?;
         match (self.text, self.clear) {
-            (_, true) => Ok(desk.database.clear_draft(id, &self.actor).await?),
-            (Some(text), _) => Ok(desk.database.save_draft(id, &self.actor, &text).await?),
-            (None, _) => match desk.database.draft(id, &self.actor).await? {
+            (_, true) => Ok(context.database.clear_draft(id, &self.actor).await?),
+            (Some(text), _) => Ok(context.database.save_draft(id, &self.actor, &text).await?),
+            (None, _) => match context.database.draft(id, &self.actor).await? {
                 Some(text) => crate::output::print(&format!("{text}\n")),
                 None => Ok(()),
             },

@@ -1,4 +1,4 @@
-//! `manent append` and its kin: messages are said.
+//! `manent append` and the other commands that add messages.
 
 use crate::commands::conversation::author;
 use crate::context::{CommandContext, read_text};
@@ -45,37 +45,37 @@ pub struct MessageArgs {
 
 impl MessageArgs {
     /// Converts the arguments into a replacement of another message.
-    pub async fn instead(mut self, desk: &CommandContext, of: MessageId) -> Result<MessageDraft> {
+    pub async fn instead(mut self, context: &CommandContext, of: MessageId) -> Result<MessageDraft> {
         if self.role.is_none() {
-            self.role = Some(desk.database.message(of).await?.message.content.role);
+            self.role = Some(context.database.message(of).await?.message.content.role);
         }
-        self.draft(desk).await
+        self.draft(context).await
     }
 
     /// Converts the arguments into a message draft.
-    pub async fn draft(self, desk: &CommandContext) -> Result<MessageDraft> {
+    pub async fn draft(self, context: &CommandContext) -> Result<MessageDraft> {
         let role = self.role.as_deref().unwrap_or("user");
         let mut draft = match (&self.text, &self.parts) {
             (_, Some(parts)) => MessageDraft::from_json(role, &read_text(parts)?).context("the parts")?,
-            (Some(text), None) => MessageDraft::new(role, &[Part::text(said(&read_text(text)?))]),
+            (Some(text), None) => MessageDraft::new(role, &[Part::text(without_last_newline(&read_text(text)?))]),
             // Without a text the words come from a pipe, as for other commands that read.
             (None, None) if !std::io::stdin().is_terminal() => {
-                MessageDraft::new(role, &[Part::text(said(&read_text("-")?))])
+                MessageDraft::new(role, &[Part::text(without_last_newline(&read_text("-")?))])
             }
             (None, None) => bail!("give a text, or pipe one in"),
         };
         for part in draft.content.body.parts() {
             if let Part::Opaque(json) = part {
                 let shown: String = json.text().chars().take(60).collect();
-                desk.screen.warn(&format!("unknown part, stored as it is and not shown or searched: {shown}"));
+                context.output.warn(&format!("unknown part, stored as it is and not shown or searched: {shown}"));
             }
         }
         draft.id = self.id;
         if let Some(text) = &self.time {
-            draft = draft.at(Time::exact(time::read(text, &desk.now)?.0));
+            draft = draft.at(Time::exact(time::read(text, &context.now)?.0));
         }
         if let Some(text) = &self.reply_to {
-            draft = draft.replying_to(desk.message(text).await?);
+            draft = draft.replying_to(context.message(text).await?);
         }
         draft.content.author = self.author.as_deref().map(author);
         draft.content.model = self.model;
@@ -86,7 +86,7 @@ impl MessageArgs {
 }
 
 /// Removes the line end that a shell adds to piped text.
-fn said(text: &str) -> &str {
+fn without_last_newline(text: &str) -> &str {
     text.strip_suffix('\n').unwrap_or(text)
 }
 
@@ -96,7 +96,7 @@ pub struct Append {
     /// Conversation: id, unique prefix of an id, external id, or @last.
     conversation: String,
     #[command(flatten)]
-    said: MessageArgs,
+    message: MessageArgs,
     /// Fail unless this message is the last one on the current path.
     #[arg(long, value_name = "MESSAGE")]
     after: Option<String>,
@@ -112,29 +112,29 @@ pub struct Append {
 }
 
 impl Append {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let conversation = desk.conversation(&self.conversation).await?;
-        let database = &desk.database;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let conversation = context.conversation(&self.conversation).await?;
+        let database = &context.database;
         if self.lines {
-            return desk.made(&database.append_many(conversation, read_lines()?).await?);
+            return context.made(&database.append_many(conversation, read_lines()?).await?);
         }
         if self.stream {
-            let mut said = self.said;
-            said.text = Some(String::new());
-            let id = database.begin_stream(conversation, said.draft(desk).await?).await?;
+            let mut message = self.message;
+            message.text = Some(String::new());
+            let id = database.begin_stream(conversation, message.draft(context).await?).await?;
             stream(database, id).await?;
-            return desk.made(&[id]);
+            return context.made(&[id]);
         }
-        let draft = self.said.draft(desk).await?;
+        let draft = self.message.draft(context).await?;
         let id = match (self.failed, &self.after) {
             (true, _) => database.keep_failed(conversation, draft).await?,
             (_, None) => database.append(conversation, draft).await?,
             (_, Some(after)) => {
-                let after = desk.message(after).await?;
+                let after = context.message(after).await?;
                 database.append_after(conversation, Some(after), vec![draft]).await?[0]
             }
         };
-        desk.made(&[id])
+        context.made(&[id])
     }
 }
 
@@ -160,7 +160,7 @@ async fn stream(database: &Database, id: MessageId) -> Result<()> {
         all.push_str(&delta);
         database.stream(id, delta).await?;
     };
-    let body = Some(Body::of(&[Part::text(said(&all))]));
+    let body = Some(Body::of(&[Part::text(without_last_newline(&all))]));
     database.finish_stream(id, Finish { status, body, tokens: None, usage: None }).await?;
     match status {
         MessageStatus::Complete => Ok(()),

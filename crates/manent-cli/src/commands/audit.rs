@@ -29,18 +29,18 @@ pub struct Audit {
 }
 
 impl Audit {
-    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
+    pub async fn run(self, home: &Home, output: &Output) -> Result<()> {
         home.must_exist()?;
-        home.with_tenants(async |tenants| self.at(tenants, screen).await).await
+        home.with_tenants(async |tenants| self.at(tenants, output).await).await
     }
 
-    async fn at(self, tenants: &Tenants, screen: &Output) -> Result<()> {
+    async fn at(self, tenants: &Tenants, output: &Output) -> Result<()> {
         if self.verify {
             let report = tenants.verify_audit().await?;
-            if screen.json {
-                screen.json(&report)?;
+            if output.json {
+                output.json(&report)?;
             }
-            return show_check(screen, &report);
+            return show_check(output, &report);
         }
         let tenant = match &self.tenant {
             Some(text) => Some(tenants.tenant(text).await?.id),
@@ -48,8 +48,8 @@ impl Audit {
         };
         let limit = self.limit.clamp(1, PAGE_MAX);
         let page = tenants.audit_page(AuditQuery { tenant, before: self.before, limit }).await?;
-        if screen.json {
-            return screen.json(&page);
+        if output.json {
+            return output.json(&page);
         }
         let mut table = Table::new(&["NO", "WHEN", "ACTION", "BY", "TENANT", "PARTICULARS"], 5);
         for entry in &page.entries {
@@ -69,13 +69,13 @@ impl Audit {
                 Cell::new(entry.payload.as_ref().map(|payload| payload.text().to_owned()).unwrap_or_default()),
             ]);
         }
-        screen.table(&table)
+        output.table(&table)
     }
 }
 
 /// Prints the result of the chain check as text.
-pub fn show_check(screen: &Output, report: &AuditReport) -> Result<()> {
-    if !screen.json {
+pub fn show_check(output: &Output, report: &AuditReport) -> Result<()> {
+    if !output.json {
         let (style, said) = match report.problems.is_empty() {
             true => (GOOD, "no problems"),
             false => (BAD, "tampered with"),

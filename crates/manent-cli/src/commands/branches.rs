@@ -18,11 +18,11 @@ pub struct Branches {
 }
 
 impl Branches {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.conversation).await?;
-        let branches = desk.database.branches(id).await?;
-        if desk.screen.json {
-            return desk.screen.json(&branches);
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.conversation).await?;
+        let branches = context.database.branches(id).await?;
+        if context.output.json {
+            return context.output.json(&branches);
         }
         let mut table = Table::new(&["BRANCH", "SHOWN", "WHY", "MESSAGES", "LEAVES AT"], 4);
         for branch in &branches {
@@ -34,7 +34,7 @@ impl Branches {
                 Cell::new(branch.fork.map(|fork| fork.to_string()).unwrap_or_default()),
             ]);
         }
-        desk.screen.table(&table)
+        context.output.table(&table)
     }
 }
 
@@ -49,20 +49,20 @@ pub struct Fork {
     #[arg(long, value_name = "TITLE", conflicts_with = "text")]
     new: Option<String>,
     #[command(flatten)]
-    said: MessageArgs,
+    message_args: MessageArgs,
 }
 
 impl Fork {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let (id, after) = (desk.conversation(&self.conversation).await?, desk.message(&self.after).await?);
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let (id, after) = (context.conversation(&self.conversation).await?, context.message(&self.after).await?);
         match self.new {
             Some(title) => {
                 let draft = ConversationDraft { title, ..ConversationDraft::default() };
-                desk.made(&[desk.database.fork_to_new(id, after, draft).await?])
+                context.made(&[context.database.fork_to_new(id, after, draft).await?])
             }
             None => {
-                let first = self.said.draft(desk).await?;
-                desk.made(&[desk.database.fork(id, after, first).await?])
+                let first = self.message_args.draft(context).await?;
+                context.made(&[context.database.fork(id, after, first).await?])
             }
         }
     }
@@ -78,10 +78,10 @@ pub struct Rewind {
 }
 
 impl Rewind {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let (id, message) = (desk.conversation(&self.conversation).await?, desk.message(&self.message).await?);
-        desk.database.rewind(id, message).await?;
-        desk.changed(id, "rewound").await
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let (id, message) = (context.conversation(&self.conversation).await?, context.message(&self.message).await?);
+        context.database.rewind(id, message).await?;
+        context.changed(id, "rewound").await
     }
 }
 
@@ -95,13 +95,13 @@ pub struct Switch {
 }
 
 impl Switch {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.conversation).await?;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.conversation).await?;
         match self.to.parse::<BranchId>() {
-            Ok(branch) => desk.database.switch_branch(id, branch).await?,
-            Err(_) => desk.database.switch(id, desk.message(&self.to).await?).await?,
+            Ok(branch) => context.database.switch_branch(id, branch).await?,
+            Err(_) => context.database.switch(id, context.message(&self.to).await?).await?,
         }
-        desk.changed(id, "switched").await
+        context.changed(id, "switched").await
     }
 }
 
@@ -113,18 +113,18 @@ pub struct Edit {
     /// The message.
     message: String,
     #[command(flatten)]
-    said: MessageArgs,
+    message_args: MessageArgs,
     /// Keep the following messages on the path.
     #[arg(long)]
     keep_tail: bool,
 }
 
 impl Edit {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let (id, message) = (desk.conversation(&self.conversation).await?, desk.message(&self.message).await?);
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let (id, message) = (context.conversation(&self.conversation).await?, context.message(&self.message).await?);
         let tail = if self.keep_tail { FollowUps::Keep } else { FollowUps::Detach };
-        let with = self.said.instead(desk, message).await?;
-        desk.made(&[desk.database.edit(id, message, with, tail).await?])
+        let with = self.message_args.instead(context, message).await?;
+        context.made(&[context.database.edit(id, message, with, tail).await?])
     }
 }
 
@@ -136,14 +136,14 @@ pub struct Regenerate {
     /// The answer.
     answer: String,
     #[command(flatten)]
-    said: MessageArgs,
+    message_args: MessageArgs,
 }
 
 impl Regenerate {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let (id, answer) = (desk.conversation(&self.conversation).await?, desk.message(&self.answer).await?);
-        let with = self.said.instead(desk, answer).await?;
-        desk.made(&[desk.database.regenerate(id, answer, with).await?])
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let (id, answer) = (context.conversation(&self.conversation).await?, context.message(&self.answer).await?);
+        let with = self.message_args.instead(context, answer).await?;
+        context.made(&[context.database.regenerate(id, answer, with).await?])
     }
 }
 
@@ -155,18 +155,18 @@ pub struct Insert {
     /// Previous message, or `start`.
     after: String,
     #[command(flatten)]
-    said: MessageArgs,
+    message_args: MessageArgs,
 }
 
 impl Insert {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.conversation).await?;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.conversation).await?;
         let after = match self.after.as_str() {
             "start" => None,
-            text => Some(desk.message(text).await?),
+            text => Some(context.message(text).await?),
         };
-        let message = self.said.draft(desk).await?;
-        desk.made(&desk.database.insert(id, after, vec![message]).await?)
+        let message = self.message_args.draft(context).await?;
+        context.made(&context.database.insert(id, after, vec![message]).await?)
     }
 }
 
@@ -182,26 +182,26 @@ pub struct RangeArgs {
 }
 
 impl RangeArgs {
-    async fn stretch(&self, desk: &CommandContext) -> Result<MessageRange> {
-        let first = desk.message(&self.first).await?;
+    async fn stretch(&self, context: &CommandContext) -> Result<MessageRange> {
+        let first = context.message(&self.first).await?;
         let last = match &self.last {
-            Some(text) => desk.message(text).await?,
+            Some(text) => context.message(text).await?,
             None => first,
         };
         Ok(MessageRange { first, last })
     }
 
     /// Removes the messages from the current path.
-    pub async fn remove(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.conversation).await?;
-        desk.database.remove(id, self.stretch(desk).await?).await?;
-        desk.changed(id, "removed messages from").await
+    pub async fn remove(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.conversation).await?;
+        context.database.remove(id, self.stretch(context).await?).await?;
+        context.changed(id, "removed messages from").await
     }
 
     /// Hides the messages from the model and prints the id of the fold.
-    pub async fn hide(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.conversation).await?;
-        desk.made(&[desk.database.hide(id, self.stretch(desk).await?).await?])
+    pub async fn hide(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.conversation).await?;
+        context.made(&[context.database.hide(id, self.stretch(context).await?).await?])
     }
 }
 
@@ -216,12 +216,12 @@ pub struct Unhide {
 }
 
 impl Unhide {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         match self.again {
-            true => desk.database.refold(self.fold).await?,
-            false => desk.database.unfold(self.fold).await?,
+            true => context.database.refold(self.fold).await?,
+            false => context.database.unfold(self.fold).await?,
         }
-        desk.screen.done(&format!("changed {}", self.fold));
+        context.output.done(&format!("changed {}", self.fold));
         Ok(())
     }
 }
@@ -235,21 +235,21 @@ pub struct MessageArg {
 
 impl MessageArg {
     /// Shows the message with its location.
-    pub async fn message(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.message(&self.message).await?;
-        desk.screen.json(&desk.database.message(id).await?)
+    pub async fn message(self, context: &CommandContext) -> Result<()> {
+        let id = context.message(&self.message).await?;
+        context.output.json(&context.database.message(id).await?)
     }
 
     /// Shows the alternatives of the message.
-    pub async fn siblings(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.message(&self.message).await?;
-        desk.screen.json(&desk.database.siblings(id).await?)
+    pub async fn siblings(self, context: &CommandContext) -> Result<()> {
+        let id = context.message(&self.message).await?;
+        context.output.json(&context.database.siblings(id).await?)
     }
 
     /// Shows the thread of replies that contains the message.
-    pub async fn thread(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.message(&self.message).await?;
-        desk.screen.json(&desk.database.thread(id).await?)
+    pub async fn thread(self, context: &CommandContext) -> Result<()> {
+        let id = context.message(&self.message).await?;
+        context.output.json(&context.database.thread(id).await?)
     }
 }
 
@@ -268,48 +268,48 @@ pub struct Steps {
 }
 
 impl Steps {
-    async fn scope(&self, desk: &CommandContext) -> Result<UndoScope> {
+    async fn scope(&self, context: &CommandContext) -> Result<UndoScope> {
         Ok(match (&self.conversation, self.workspace) {
-            (Some(text), _) => UndoScope::Conversation(desk.conversation(text).await?),
+            (Some(text), _) => UndoScope::Conversation(context.conversation(text).await?),
             (None, true) => UndoScope::Workspace,
             (None, false) => UndoScope::Everything,
         })
     }
 
     /// Undoes the last change.
-    pub async fn undo(self, desk: &CommandContext) -> Result<()> {
-        let scope = self.scope(desk).await?;
-        let step = desk.database.undo_steps(scope.clone()).await?.undo;
-        let committed = desk.database.undo(scope.clone()).await?;
-        done(desk, "undone", &scope, step, committed.position).await
+    pub async fn undo(self, context: &CommandContext) -> Result<()> {
+        let scope = self.scope(context).await?;
+        let step = context.database.undo_steps(scope.clone()).await?.undo;
+        let committed = context.database.undo(scope.clone()).await?;
+        done(context, "undone", &scope, step, committed.position).await
     }
 
     /// Redo the last undone change.
-    pub async fn redo(self, desk: &CommandContext) -> Result<()> {
-        let scope = self.scope(desk).await?;
-        let step = desk.database.undo_steps(scope.clone()).await?.redo;
-        let committed = desk.database.redo(scope.clone()).await?;
-        done(desk, "redone", &scope, step, committed.position).await
+    pub async fn redo(self, context: &CommandContext) -> Result<()> {
+        let scope = self.scope(context).await?;
+        let step = context.database.undo_steps(scope.clone()).await?.redo;
+        let committed = context.database.redo(scope.clone()).await?;
+        done(context, "redone", &scope, step, committed.position).await
     }
 }
 
 /// Reports what was undone or redone.
 async fn done(
-    desk: &CommandContext,
+    context: &CommandContext,
     word: &str,
     scope: &UndoScope,
     step: Option<UndoStep>,
     position: i64,
 ) -> Result<()> {
     let kinds = step.map(|step| step.kinds).unwrap_or_default();
-    if desk.screen.json {
-        return desk.screen.json(&serde_json::json!({ "position": position, "kinds": kinds }));
+    if context.output.json {
+        return context.output.json(&serde_json::json!({ "position": position, "kinds": kinds }));
     }
     let what = kinds.iter().map(|kind| spelled(kind).replace('_', " ")).collect::<Vec<_>>().join(", ");
     let place = match scope {
-        UndoScope::Conversation(id) => format!(" in {}", named(&desk.database.conversation(*id).await?)),
+        UndoScope::Conversation(id) => format!(" in {}", named(&context.database.conversation(*id).await?)),
         UndoScope::Everything | UndoScope::Workspace => String::new(),
     };
-    desk.screen.done(&format!("{word}: {what}{place}"));
+    context.output.done(&format!("{word}: {what}{place}"));
     Ok(())
 }

@@ -42,9 +42,9 @@ pub struct New {
 }
 
 impl New {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         let project = match &self.project {
-            Some(text) => Some(desk.database.resolve_project(text).await?),
+            Some(text) => Some(context.database.resolve_project(text).await?),
             None => None,
         };
         let draft = ConversationDraft {
@@ -56,10 +56,10 @@ impl New {
             metadata: self.metadata.as_deref().map(read_json).transpose()?,
             ..ConversationDraft::default()
         };
-        let conversation = desk.database.create(draft).await?;
-        match desk.screen.json {
-            true => desk.screen.json(&conversation),
-            false => desk.made(&[conversation.id]),
+        let conversation = context.database.create(draft).await?;
+        match context.output.json {
+            true => context.output.json(&conversation),
+            false => context.made(&[conversation.id]),
         }
     }
 }
@@ -82,7 +82,7 @@ pub struct List {
     /// Only this creator.
     #[arg(long, value_name = "ID")]
     creator: Option<String>,
-    /// Active since this time: 2026-11-16, yesterday, 7d.
+    /// Active since this time: 2026-11-16, yesterday, 90m, 7d, 3mo.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Active before this time.
@@ -110,38 +110,39 @@ const STATUSES: [ConversationStatus; 4] = [
 ];
 
 impl List {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         let (limit, count) = (self.limit, self.count);
-        let query = self.query(desk).await?;
+        let query = self.query(context).await?;
         if count {
-            let count = desk.database.count(query).await?;
-            return match desk.screen.json {
-                true => desk.screen.json(&count),
-                false => desk.made(&[format!("{}{}", count.n, if count.more { "+" } else { "" })]),
+            let count = context.database.count(query).await?;
+            return match context.output.json {
+                true => context.output.json(&count),
+                false => context.made(&[format!("{}{}", count.n, if count.more { "+" } else { "" })]),
             };
         }
-        let (conversations, more) = all(desk, query.clone(), limit).await?;
-        if desk.screen.json {
-            return desk.screen.json(&conversations);
+        let (conversations, more) = all(context, query.clone(), limit).await?;
+        if context.output.json {
+            return context.output.json(&conversations);
         }
         let mut table = Table::new(&["ID", "TITLE", "KIND", "MESSAGES", "ACTIVE"], 1);
         let ids: Vec<ConversationId> = conversations.iter().map(|conversation| conversation.id).collect();
-        let ids = desk.short_ids(IdKind::Conversation, &ids).await?;
+        let ids = context.short_ids(IdKind::Conversation, &ids).await?;
         for (conversation, id) in conversations.iter().zip(ids) {
-            table.row(row(conversation, id, desk));
+            table.row(row(conversation, id, context));
         }
-        desk.screen.table(&table)?;
+        context.output.table(&table)?;
         if more {
-            let count = desk.database.count(query).await?;
+            let count = context.database.count(query).await?;
             let total = format!("{}{}", grouped(count.n), if count.more { "+" } else { "" });
-            desk.screen
+            context
+                .output
                 .note(&format!("{} of {total} conversations; -n 0 lists all", grouped(conversations.len() as u32)));
         }
         Ok(())
     }
 
-    async fn query(self, desk: &CommandContext) -> Result<ListQuery> {
-        let time = |text: Option<String>| text.map(|text| time::read(&text, &desk.now)).transpose();
+    async fn query(self, context: &CommandContext) -> Result<ListQuery> {
+        let time = |text: Option<String>| text.map(|text| time::read(&text, &context.now)).transpose();
         let statuses = match self.status.iter().any(|status| status == "all") {
             true => STATUSES.to_vec(),
             false => self
@@ -155,7 +156,7 @@ impl List {
             statuses,
             kind: self.kind,
             project: match &self.project {
-                Some(text) => Some(desk.database.resolve_project(text).await?),
+                Some(text) => Some(context.database.resolve_project(text).await?),
                 None => None,
             },
             tag: self.tag,
@@ -180,12 +181,12 @@ fn grouped(number: u32) -> String {
 }
 
 /// Reads pages up to the limit; returns whether there are more.
-async fn all(desk: &CommandContext, query: ListQuery, limit: u32) -> Result<(Vec<Conversation>, bool)> {
+async fn all(context: &CommandContext, query: ListQuery, limit: u32) -> Result<(Vec<Conversation>, bool)> {
     let wanted = if limit == 0 { usize::MAX } else { limit as usize };
     let (mut found, mut after): (Vec<Conversation>, Option<ListCursor>) = (Vec::new(), None);
     while found.len() < wanted {
         let limit = (wanted - found.len()).min(500) as u32;
-        let page = desk.database.list(ListQuery { after, limit, ..query.clone() }).await?;
+        let page = context.database.list(ListQuery { after, limit, ..query.clone() }).await?;
         found.extend(page.conversations);
         after = page.next;
         if after.is_none() {
@@ -195,14 +196,14 @@ async fn all(desk: &CommandContext, query: ListQuery, limit: u32) -> Result<(Vec
     Ok((found, after.is_some()))
 }
 
-fn row(conversation: &Conversation, id: String, desk: &CommandContext) -> Vec<Cell> {
-    let title = match (conversation.pinned, desk.screen.is_terminal()) {
+fn row(conversation: &Conversation, id: String, context: &CommandContext) -> Vec<Cell> {
+    let title = match (conversation.pinned, context.output.is_terminal()) {
         (true, true) => format!("★ {}", title_of(conversation)),
         (_, true) => title_of(conversation).to_owned(),
         _ => conversation.title.clone(),
     };
-    let (kind, active) = match desk.screen.is_terminal() {
-        true => (spelled(&conversation.kind), time::ago(conversation.active_at, &desk.now)),
+    let (kind, active) = match context.output.is_terminal() {
+        true => (spelled(&conversation.kind), time::ago(conversation.active_at, &context.now)),
         false => (spelled(&conversation.kind), conversation.active_at.to_string()),
     };
     vec![
@@ -224,10 +225,10 @@ pub struct Rename {
 }
 
 impl Rename {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.one.conversation).await?;
-        desk.database.rename(id, &self.name).await?;
-        desk.changed(id, "renamed").await
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.one.conversation).await?;
+        context.database.rename(id, &self.name).await?;
+        context.changed(id, "renamed").await
     }
 }
 
@@ -244,21 +245,21 @@ pub struct Tag {
 }
 
 impl Tag {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.one.conversation).await?;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.one.conversation).await?;
         let words = |tags: &[String]| tags.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         if self.add.is_empty() && self.remove.is_empty() {
             bail!("say which tags to add, or --remove some");
         }
         let add: Vec<&str> = self.add.iter().map(String::as_str).collect();
         let remove: Vec<&str> = self.remove.iter().map(String::as_str).collect();
-        desk.database.tag(id, &add, &remove).await?;
+        context.database.tag(id, &add, &remove).await?;
         let done = match (self.add.is_empty(), self.remove.is_empty()) {
             (false, true) => format!("added the tags {} to", words(&self.add)),
             (true, _) => format!("removed the tags {} from", words(&self.remove)),
             (false, false) => format!("added {} and removed {} from", words(&self.add), words(&self.remove)),
         };
-        desk.changed(id, &done).await
+        context.changed(id, &done).await
     }
 }
 
@@ -274,17 +275,17 @@ pub enum StatusChange {
 }
 
 impl ConversationArg {
-    pub async fn run(self, desk: &CommandContext, what: StatusChange) -> Result<()> {
-        let id = desk.conversation(&self.conversation).await?;
+    pub async fn run(self, context: &CommandContext, what: StatusChange) -> Result<()> {
+        let id = context.conversation(&self.conversation).await?;
         let done = match what {
-            StatusChange::Pin => desk.database.pin(id).await.map(|()| "pinned"),
-            StatusChange::Unpin => desk.database.unpin(id).await.map(|()| "unpinned"),
-            StatusChange::Archive => desk.database.archive(id).await.map(|()| "archived"),
-            StatusChange::Trash => desk.database.trash(id).await.map(|()| "moved to the trash:"),
-            StatusChange::Restore => desk.database.restore(id).await.map(|()| "restored"),
-            StatusChange::Clear => desk.database.clear(id).await.map(|()| "cleared"),
+            StatusChange::Pin => context.database.pin(id).await.map(|()| "pinned"),
+            StatusChange::Unpin => context.database.unpin(id).await.map(|()| "unpinned"),
+            StatusChange::Archive => context.database.archive(id).await.map(|()| "archived"),
+            StatusChange::Trash => context.database.trash(id).await.map(|()| "moved to the trash:"),
+            StatusChange::Restore => context.database.restore(id).await.map(|()| "restored"),
+            StatusChange::Clear => context.database.clear(id).await.map(|()| "cleared"),
         };
-        desk.changed(id, done?).await
+        context.changed(id, done?).await
     }
 }
 
@@ -296,16 +297,16 @@ pub struct Purge {
 }
 
 impl Purge {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.one.conversation).await?;
-        let found = desk.database.conversation(id).await?;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.one.conversation).await?;
+        let found = context.database.conversation(id).await?;
         if found.status != ConversationStatus::Trashed {
             bail!("only a conversation in the trash can be purged; `manent rm {id}` puts it there");
         }
         let (title, messages) = (named(&found), counted(found.messages, "message"));
-        desk.screen.confirm(&format!("Destroy {title} with {messages}? This cannot be undone."))?;
-        desk.database.purge(id).await?;
-        desk.screen.done(&format!("purged {title}"));
+        context.output.confirm(&format!("Destroy {title} with {messages}? This cannot be undone."))?;
+        context.database.purge(id).await?;
+        context.output.done(&format!("purged {title}"));
         Ok(())
     }
 }
@@ -335,19 +336,19 @@ struct EraseTargetArgs {
 }
 
 impl EraseArgs {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         let EraseTargetArgs { conversation, message, author } = self.target;
         let (target, named) = match (conversation, message, author) {
             (Some(text), ..) => {
-                let id = desk.conversation(&text).await?;
-                let found = desk.database.conversation(id).await?;
+                let id = context.conversation(&text).await?;
+                let found = context.database.conversation(id).await?;
                 (
                     EraseTarget::Conversation(id),
                     format!("{} with {}", named(&found), counted(found.messages, "message")),
                 )
             }
             (_, Some(text), _) => {
-                let id = desk.message(&text).await?;
+                let id = context.message(&text).await?;
                 (EraseTarget::Message(id), format!("message {id}"))
             }
             (.., author) => {
@@ -356,13 +357,13 @@ impl EraseArgs {
                 (EraseTarget::Person(author), named)
             }
         };
-        desk.screen.confirm(&format!("Erase {named}? This cannot be undone."))?;
+        context.output.confirm(&format!("Erase {named}? This cannot be undone."))?;
         let old_backups = if self.backups { OldBackups::Replace } else { OldBackups::Keep };
-        let erased = desk.database.erase_content(target, Some(&desk.backups), old_backups).await?;
-        desk.screen.json(&erased)?;
+        let erased = context.database.erase_content(target, Some(&context.backups), old_backups).await?;
+        context.output.json(&erased)?;
         if erased.kept.backups > 0 {
-            let (count, folder) = (erased.kept.backups, desk.backups.display());
-            desk.screen.warn(&format!("{count} managed backups in {folder} still hold it; --backups replaces them"));
+            let (count, folder) = (erased.kept.backups, context.backups.display());
+            context.output.warn(&format!("{count} managed backups in {folder} still hold it; --backups replaces them"));
         }
         Ok(())
     }
@@ -391,12 +392,12 @@ pub struct Set {
 }
 
 impl Set {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let id = desk.conversation(&self.one.conversation).await?;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let id = context.conversation(&self.one.conversation).await?;
         let project = match self.project.as_deref() {
             None => None,
             Some("") => Some(None),
-            Some(text) => Some(Some(desk.database.resolve_project(text).await?)),
+            Some(text) => Some(Some(context.database.resolve_project(text).await?)),
         };
         let metadata = match self.metadata.as_deref() {
             None => None,
@@ -405,8 +406,8 @@ impl Set {
         };
         let members = (!self.member.is_empty()).then(|| self.member.iter().map(|text| author(text)).collect());
         let patch = ConversationPatch { title: self.title, project, members, metadata, ..ConversationPatch::default() };
-        let conversation = desk.database.edit_conversation(id, patch, self.version).await?;
-        desk.changed(conversation.id, "changed").await
+        let conversation = context.database.edit_conversation(id, patch, self.version).await?;
+        context.changed(conversation.id, "changed").await
     }
 }
 

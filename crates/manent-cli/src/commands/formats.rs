@@ -1,4 +1,4 @@
-//! Other programs' files for `import`, `export` and `convert`: what lies at a path, and what is said about it.
+//! Other programs' files for `import`, `export` and `convert`: detection of the format of a path, and reports.
 
 use crate::context::CommandContext;
 use crate::output::{Cell, Output, Table, counted};
@@ -48,22 +48,22 @@ fn standard_input() -> Result<File> {
 /// Imports the files at a path and reports the result.
 pub async fn import(
     database: &Database,
-    screen: &Output,
+    output: &Output,
     path: &Path,
     format: Option<&'static Format>,
     mode: ImportMode,
 ) -> Result<FileImportReport> {
     let tree = tree_at(path)?;
-    let spinner = Spinner::start(screen, &format!("reading {}", path.display()));
+    let spinner = Spinner::start(output, &format!("reading {}", path.display()));
     let report = database.import_everything(tree, format, mode, |records| spinner.tell(records)).await;
     spinner.end();
     report.with_context(|| format!("importing {}", path.display()))
 }
 
 /// Prints a report: a line per conversation, then repairs and skipped records.
-pub fn show(screen: &Output, report: &FileImportReport, explains: bool) -> Result<()> {
+pub fn show(output: &Output, report: &FileImportReport, explains: bool) -> Result<()> {
     for root in &report.roots {
-        screen.done(&format!("{} generation {}: {}", root.format, root.generation, root.path));
+        output.done(&format!("{} generation {}: {}", root.format, root.generation, root.path));
     }
     let columns = ["CONVERSATION", "TITLE", "NEW", "ADDED", "UPDATED", "UNCHANGED", "ATTACHED", "REPAIRED", "SKIPPED"];
     let mut table = Table::new(&columns, 1);
@@ -75,24 +75,24 @@ pub fn show(screen: &Output, report: &FileImportReport, explains: bool) -> Resul
         let (repaired, skipped) = (one.repaired.len().to_string(), one.skipped.len().to_string());
         table.row(cells([id, one.title.clone(), is_new, added, updated, unchanged, annotations, repaired, skipped]));
     }
-    screen.table(&table)?;
+    output.table(&table)?;
     if explains {
-        explain(screen, report)?;
+        explain(output, report)?;
     }
     let repaired = report.repaired.iter().chain(report.conversations.iter().flat_map(|one| &one.repaired));
     for repair in repaired {
-        screen.warn(&format!("repaired {}: {}: {}", repair.place, repair.what, repair.why));
+        output.warn(&format!("repaired {}: {}: {}", repair.place, repair.what, repair.why));
     }
     let skipped = report.skipped.iter().chain(report.conversations.iter().flat_map(|one| &one.skipped));
     for skip in skipped {
-        screen.warn(&format!("skipped {}: {}: {}", skip.place, skip.record, skip.why));
+        output.warn(&format!("skipped {}: {}: {}", skip.place, skip.record, skip.why));
     }
     for left in report.left_out.iter().take(LEFT_OUT_SHOWN) {
-        screen.warn(&format!("left out {}: {}", left.name, left.why));
+        output.warn(&format!("left out {}: {}", left.name, left.why));
     }
     let more = report.left_out.len().saturating_sub(LEFT_OUT_SHOWN) as u64 + report.left_out_more;
     if more > 0 {
-        screen.warn(&format!("left out {more} more files; --json names them"));
+        output.warn(&format!("left out {more} more files; --json names them"));
     }
     Ok(())
 }
@@ -102,25 +102,25 @@ fn cells(texts: impl IntoIterator<Item = String>) -> Vec<Cell> {
 }
 
 /// Record counts per kind, and unmapped fields.
-fn explain(screen: &Output, report: &FileImportReport) -> Result<()> {
+fn explain(output: &Output, report: &FileImportReport) -> Result<()> {
     let mut table = Table::new(&["RECORD", "READ", "MAPPED", "UNMAPPED", "REPORTED"], 0);
     for (record, counts) in &report.records {
         let counts = [counts.read, counts.mapped, counts.unmapped, counts.reported].map(|count| count.to_string());
         table.row(cells([vec![record.clone()], counts.to_vec()].concat()));
     }
-    screen.table(&table)?;
+    output.table(&table)?;
     let mut table = Table::new(&["UNMAPPED FIELD", "COUNT"], 0);
     for unmapped in &report.unmapped {
         table.row(cells([format!("{}.{}", unmapped.record, unmapped.key), unmapped.count.to_string()]));
     }
-    screen.table(&table)
+    output.table(&table)
 }
 
 /// Writes conversations in a format to a path; `-` is standard output.
-pub async fn export(database: &Database, screen: &Output, plan: &ExportPlan, to: (&Path, Replace)) -> Result<()> {
+pub async fn export(database: &Database, output: &Output, plan: &ExportPlan, to: (&Path, Replace)) -> Result<()> {
     let ((path, replace), format) = (to, plan.format.name);
     let failed = || format!("writing {}", path.display());
-    let spinner = Spinner::start(screen, &format!("writing {format}"));
+    let spinner = Spinner::start(output, &format!("writing {format}"));
     let written = match path.as_os_str() == "-" {
         true => to_standard_output(database, plan).await,
         false => to_disk(database, plan, path, replace).await.with_context(failed),
@@ -129,14 +129,14 @@ pub async fn export(database: &Database, screen: &Output, plan: &ExportPlan, to:
     let (exported, files) = written?;
     for lost in &exported.losses {
         let Lost { what, count, conversations } = lost;
-        screen.warn(&format!("{format} cannot hold {what}: {count} in {}", counted(*conversations, "conversation")));
+        output.warn(&format!("{format} cannot hold {what}: {count} in {}", counted(*conversations, "conversation")));
     }
     if plan.secrets == Secrets::Remove {
-        tell_redacted(screen, exported.redacted);
+        tell_redacted(output, exported.redacted);
     }
     let (conversations, files) = (counted(exported.conversations, "conversation"), counted(files.len(), "file"));
-    screen.done(&format!("{conversations} in {files} at {}", path.display()));
-    super::transfer::tell_damaged(screen, &exported.damaged)
+    output.done(&format!("{conversations} in {files} at {}", path.display()));
+    super::transfer::tell_damaged(output, &exported.damaged)
 }
 
 async fn to_disk(
@@ -187,8 +187,8 @@ pub struct Convert {
 }
 
 /// Reports how much `--redact` removed.
-pub fn tell_redacted(screen: &Output, count: u64) {
-    screen.done(&format!("took out what looks like a key or a password: {count} places"));
+pub fn tell_redacted(output: &Output, count: u64) {
+    output.done(&format!("took out what looks like a key or a password: {count} places"));
 }
 
 /// The redaction that `--redact` selects.
@@ -197,18 +197,18 @@ pub fn secrets(redact: bool) -> Secrets {
 }
 
 impl Convert {
-    pub async fn run(self, screen: &Output) -> Result<()> {
+    pub async fn run(self, output: &Output) -> Result<()> {
         let folder = tempfile::tempdir().context("making a temporary folder")?;
         let database = Database::open(folder.path().join("convert.db"))?;
-        let report = import(&database, screen, &self.from, self.read_as, ImportMode::Store).await?;
-        show(screen, &report, false)?;
+        let report = import(&database, output, &self.from, self.read_as, ImportMode::Store).await?;
+        show(output, &report, false)?;
         let replace = if self.force { Replace::Files } else { Replace::Never };
         let plan = ExportPlan {
             generation: self.generation,
             secrets: secrets(self.redact),
             ..ExportPlan::everything(self.format)
         };
-        let done = export(&database, screen, &plan, (&self.to, replace)).await;
+        let done = export(&database, output, &plan, (&self.to, replace)).await;
         database.close().await?;
         done?;
         super::transfer::in_part(report.skipped())
@@ -217,7 +217,7 @@ impl Convert {
 
 /// JSON output of `import` for several paths.
 pub async fn import_all(
-    desk: &CommandContext,
+    context: &CommandContext,
     paths: &[PathBuf],
     format: Option<&'static Format>,
     dry: Option<bool>,
@@ -225,22 +225,22 @@ pub async fn import_all(
     let mode = if dry.is_some() { ImportMode::DryRun } else { ImportMode::Store };
     let (mut reports, mut failed) = (Vec::new(), None);
     for path in paths {
-        match import(&desk.database, &desk.screen, path, format, mode).await {
+        match import(&context.database, &context.output, path, format, mode).await {
             Ok(report) => {
-                if !desk.screen.json {
-                    show(&desk.screen, &report, dry == Some(true))?;
+                if !context.output.json {
+                    show(&context.output, &report, dry == Some(true))?;
                 }
                 reports.push(report);
             }
             // What was taken in from the others is said before this is.
             Err(error) => match &failed {
                 None => failed = Some(error),
-                Some(_) => desk.screen.warn(&format!("{error:#}")),
+                Some(_) => context.output.warn(&format!("{error:#}")),
             },
         }
     }
-    if desk.screen.json {
-        desk.screen.json(&reports)?;
+    if context.output.json {
+        context.output.json(&reports)?;
     }
     match failed {
         Some(error) => Err(error),

@@ -19,11 +19,11 @@ pub struct Key {
     #[arg(long, value_name = "TENANT", default_value = "default", global = true)]
     tenant: String,
     #[command(subcommand)]
-    what: What,
+    action: KeyAction,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum KeyAction {
     /// Create a key and print its secret once.
     New {
         /// Name of the key.
@@ -54,43 +54,43 @@ enum What {
 }
 
 impl Key {
-    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
-        if matches!(self.what, What::List) {
+    pub async fn run(self, home: &Home, output: &Output) -> Result<()> {
+        if matches!(self.action, KeyAction::List) {
             home.must_exist()?;
         }
-        home.with_tenants(async |tenants| self.at(tenants, screen).await).await
+        home.with_tenants(async |tenants| self.at(tenants, output).await).await
     }
 
-    async fn at(self, tenants: &Tenants, screen: &Output) -> Result<()> {
+    async fn at(self, tenants: &Tenants, output: &Output) -> Result<()> {
         let tenant = tenants.tenant(&self.tenant).await?.id;
-        match self.what {
-            What::New { name, scope, user, project, expires, rate } => {
+        match self.action {
+            KeyAction::New { name, scope, user, project, expires, rate } => {
                 let scopes = scope.iter().map(|word| read_word(word)).collect::<Result<BTreeSet<KeyScope>>>()?;
                 let expires_at = expires.map(|text| time::read_future(&text, &jiff::Zoned::now())).transpose()?;
                 let projects = projects(tenants, tenant, &project).await?;
                 let scopes = scopes.into_iter().collect();
                 let draft = KeyDraft { name, scopes, user, projects, rate, expires_at };
                 let (key, word) = tenants.create_key(tenant, draft, operator()).await?;
-                match screen.json {
+                match output.json {
                     true => {
                         let mut shown = serde_json::to_value(&key)?;
                         shown["secret"] = word.reveal().into();
-                        screen.json(&shown)
+                        output.json(&shown)
                     }
                     false => {
-                        screen.done(&format!("made {}; keep the key, it is shown this once", key.id));
+                        output.done(&format!("made {}; keep the key, it is shown this once", key.id));
                         print(&format!("{}\n", word.reveal()))
                     }
                 }
             }
-            What::List => list(tenants, tenant, screen).await,
-            What::Revoke { key } => {
+            KeyAction::List => list(tenants, tenant, output).await,
+            KeyAction::Revoke { key } => {
                 let id = match manent::model::ApiKeySecret::read(&key) {
                     Some(word) => word.id,
                     None => key.parse().with_context(|| "that is neither the id of a key nor a key")?,
                 };
                 let key = tenants.revoke_key(tenant, id, operator()).await?;
-                screen.done(&format!("revoked {}", key.id));
+                output.done(&format!("revoked {}", key.id));
                 Ok(())
             }
         }
@@ -119,7 +119,7 @@ async fn projects(
     Ok(Some(found))
 }
 
-async fn list(tenants: &Tenants, tenant: TenantId, screen: &Output) -> Result<()> {
+async fn list(tenants: &Tenants, tenant: TenantId, output: &Output) -> Result<()> {
     let mut all: Vec<manent::model::Key> = Vec::new();
     loop {
         let page = tenants.keys(tenant, all.last().map(|key| key.id), PAGE_MAX).await?;
@@ -128,8 +128,8 @@ async fn list(tenants: &Tenants, tenant: TenantId, screen: &Output) -> Result<()
             false => all.extend(page),
         }
     }
-    if screen.json {
-        return screen.json(&all);
+    if output.json {
+        return output.json(&all);
     }
     let now = jiff::Zoned::now();
     let at = Timestamp(now.timestamp().as_microsecond());
@@ -154,5 +154,5 @@ async fn list(tenants: &Tenants, tenant: TenantId, screen: &Output) -> Result<()
             Cell::styled(key.used_at.map_or("never".to_owned(), |used| time::ago(used, &now)), DIM),
         ]);
     }
-    screen.table(&table)
+    output.table(&table)
 }

@@ -1,4 +1,4 @@
-//! What stands beside conversations: documents, memories, blobs, imported files.
+//! Data outside conversations: documents, memories, blobs, imported files.
 
 use crate::context::{CommandContext, read_json, read_text};
 use anyhow::{Context, Result};
@@ -53,19 +53,19 @@ pub enum Document {
 }
 
 impl Document {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let database = &desk.database;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let database = &context.database;
         match self {
             Self::Put { kind, id, body, project } => {
                 let project = match project {
                     Some(text) => Some(database.resolve_project(&text).await?),
                     None => None,
                 };
-                desk.made(&[database.put_document(&kind, &id, project, read_json(&body)?).await?])
+                context.made(&[database.put_document(&kind, &id, project, read_json(&body)?).await?])
             }
-            Self::Get { kind, id } => desk.screen.json(&database.document(&kind, &id).await?),
-            Self::List { kind } => desk.screen.json(&database.documents(&kind).await?),
-            Self::Versions { kind, id } => desk.screen.json(&database.document_versions(&kind, &id).await?),
+            Self::Get { kind, id } => context.output.json(&database.document(&kind, &id).await?),
+            Self::List { kind } => context.output.json(&database.documents(&kind).await?),
+            Self::Versions { kind, id } => context.output.json(&database.document_versions(&kind, &id).await?),
             Self::Rm { kind, id } => Ok(database.remove_document(&kind, &id).await?),
         }
     }
@@ -106,8 +106,8 @@ pub enum Memory {
 }
 
 impl Memory {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let database = &desk.database;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let database = &context.database;
         match self {
             Self::Put { collection, text, id, project, metadata } => {
                 let project = match project {
@@ -117,12 +117,12 @@ impl Memory {
                 let metadata = metadata.as_deref().map(read_json).transpose()?;
                 let text = read_text(&text)?;
                 let draft = MemoryDraft { id, collection, project, text, metadata, ..MemoryDraft::default() };
-                desk.made(&[database.put_memory(draft).await?])
+                context.made(&[database.put_memory(draft).await?])
             }
             Self::Rm { memory } => Ok(database.remove_memory(memory).await?),
             Self::List { collection, limit } => {
                 let query = MemoriesQuery { collection, limit, ..MemoriesQuery::default() };
-                desk.screen.json(&database.memories(query).await?)
+                context.output.json(&database.memories(query).await?)
             }
         }
     }
@@ -147,7 +147,7 @@ pub enum Blob {
 }
 
 impl Blob {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         match self {
             Self::Put { file } => {
                 let bytes = match file.as_os_str() == "-" {
@@ -158,10 +158,10 @@ impl Blob {
                     }
                     false => std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?,
                 };
-                desk.made(&[desk.database.put_blob(&bytes).await?])
+                context.made(&[context.database.put_blob(&bytes).await?])
             }
             Self::Get { sha256, output } => {
-                let bytes = desk.database.blob(&sha256).await?;
+                let bytes = context.database.blob(&sha256).await?;
                 match output {
                     Some(path) => std::fs::File::create_new(&path)
                         .and_then(|mut file| file.write_all(&bytes))
@@ -191,11 +191,13 @@ pub enum Source {
 }
 
 impl Source {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         match self {
-            Self::List => desk.screen.json(&desk.database.sources().await?),
-            Self::Origins { source } => desk.screen.json(&desk.database.origins(OriginsQuery::Source(source)).await?),
-            Self::Quarantined { source } => desk.screen.json(&desk.database.quarantined(source).await?),
+            Self::List => context.output.json(&context.database.sources().await?),
+            Self::Origins { source } => {
+                context.output.json(&context.database.origins(OriginsQuery::Source(source)).await?)
+            }
+            Self::Quarantined { source } => context.output.json(&context.database.quarantined(source).await?),
         }
     }
 }

@@ -38,19 +38,19 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         let conversation = match &self.conversation {
-            Some(text) => Some(desk.conversation(text).await?),
+            Some(text) => Some(context.conversation(text).await?),
             None => None,
         };
         let project = match &self.project {
-            Some(text) => Some(desk.database.resolve_project(text).await?),
+            Some(text) => Some(context.database.resolve_project(text).await?),
             None => None,
         };
         let query = StatsQuery { conversation, project, tag: self.tag, since: self.since, until: self.until };
-        let stats = desk.database.stats(query).await?;
-        if desk.screen.json {
-            return desk.screen.json(&stats);
+        let stats = context.database.stats(query).await?;
+        if context.output.json {
+            return context.output.json(&stats);
         }
         let mut text = String::new();
         let total = &stats.total;
@@ -70,7 +70,7 @@ impl Stats {
         bars(&mut text, "by day", &days);
         bars(&mut text, "by role", &stats.by_role);
         bars(&mut text, "by model", &stats.by_model);
-        desk.screen.page(&text)
+        context.output.page(&text)
     }
 }
 
@@ -119,21 +119,21 @@ pub struct Tail {
 }
 
 impl Tail {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         let conversation = match &self.conversation {
-            Some(text) => Some(desk.conversation(text).await?),
+            Some(text) => Some(context.conversation(text).await?),
             None => None,
         };
-        let newest = desk.database.position();
+        let newest = context.database.position();
         let mut after = self.after.unwrap_or_else(|| newest.saturating_sub(i64::from(self.limit)).max(0));
-        let mut entries = desk.database.journal(JournalQuery { after, conversation, limit: self.limit }).await?;
+        let mut entries = context.database.journal(JournalQuery { after, conversation, limit: self.limit }).await?;
         loop {
             for entry in &entries.entries {
-                if desk.screen.json {
+                if context.output.json {
                     print(&format!("{}\n", serde_json::to_string(entry)?))?;
                     continue;
                 }
-                let time = time::exact(entry.at, &desk.now);
+                let time = time::exact(entry.at, &context.now);
                 let about = entry.conversation.map(|id| id.to_string()).unwrap_or_default();
                 let messages = messages(entry);
                 print(&format!("{}\t{time}\t{}\t{about}\t{messages}\n", entry.position, spelled(&entry.kind)))?;
@@ -142,7 +142,7 @@ impl Tail {
             if !self.follow {
                 return Ok(());
             }
-            entries = desk.database.tail(JournalQuery { after, conversation, limit: 500 }).await?;
+            entries = context.database.tail(JournalQuery { after, conversation, limit: 500 }).await?;
         }
     }
 }
@@ -173,11 +173,11 @@ pub struct Backup {
 }
 
 impl Backup {
-    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
+    pub async fn run(self, home: &Home, output: &Output) -> Result<()> {
         home.must_exist()?;
         if !self.system && self.tenant.is_none() {
             let database = home.open()?;
-            let done = self.copy(&database, screen).await;
+            let done = self.copy(&database, output).await;
             let closed = database.close().await;
             done?;
             return Ok(closed?);
@@ -185,29 +185,29 @@ impl Backup {
         home.with_tenants(async |tenants| {
             if let Some(tenant) = &self.tenant {
                 let tenant = tenants.tenant(tenant).await?;
-                return self.copy(&tenants.database(tenant.id).await?, screen).await;
+                return self.copy(&tenants.database(tenant.id).await?, output).await;
             }
-            let spinner = Spinner::start(screen, "copying and checking");
+            let spinner = Spinner::start(output, "copying and checking");
             let written = tenants.backup_system(&self.to).await;
             spinner.end();
             written?;
-            screen.done(&format!("{} holds the tenants, users, keys and the audit log", self.to.display()));
+            output.done(&format!("{} holds the tenants, users, keys and the audit log", self.to.display()));
             Ok(())
         })
         .await
     }
 
-    async fn copy(&self, database: &Database, screen: &Output) -> Result<()> {
-        let spinner = Spinner::start(screen, "copying, restoring and checking");
+    async fn copy(&self, database: &Database, output: &Output) -> Result<()> {
+        let spinner = Spinner::start(output, "copying, restoring and checking");
         let report = database.backup(&self.to).await;
         spinner.end();
         let report = report?;
-        match screen.json {
-            true => screen.json(&report),
+        match output.json {
+            true => output.json(&report),
             false => {
                 let messages = counted(report.messages, "message");
                 let conversations = counted(report.conversations, "conversation");
-                screen.done(&format!("{} holds {messages} in {conversations}", report.path));
+                output.done(&format!("{} holds {messages} in {conversations}", report.path));
                 Ok(())
             }
         }
@@ -227,11 +227,11 @@ pub struct RestoreBackup {
 }
 
 impl RestoreBackup {
-    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
-        let spinner = Spinner::start(screen, "copying and checking");
+    pub async fn run(self, home: &Home, output: &Output) -> Result<()> {
+        let spinner = Spinner::start(output, "copying and checking");
         let restored = self.restore(home).await;
         spinner.end();
-        screen.done(&format!("restored {}", restored?));
+        output.done(&format!("restored {}", restored?));
         Ok(())
     }
 
@@ -266,14 +266,14 @@ impl RestoreBackup {
 pub struct Verify {}
 
 impl Verify {
-    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
+    pub async fn run(self, home: &Home, output: &Output) -> Result<()> {
         home.must_exist()?;
         // Where there are no tenants and no keys, nothing was ever written to a log, and none is made by looking.
         match Tenants::are_at(&home.store) {
-            true => home.with_tenants(async |tenants| verify(tenants.home(), Some(tenants), screen).await).await,
+            true => home.with_tenants(async |tenants| verify(tenants.home(), Some(tenants), output).await).await,
             false => {
                 let database = home.open()?;
-                let done = verify(&database, None, screen).await;
+                let done = verify(&database, None, output).await;
                 let closed = database.close().await;
                 done?;
                 Ok(closed?)
@@ -282,14 +282,14 @@ impl Verify {
     }
 }
 
-async fn verify(database: &Database, tenants: Option<&Tenants>, screen: &Output) -> Result<()> {
-    let spinner = Spinner::start(screen, "verifying");
+async fn verify(database: &Database, tenants: Option<&Tenants>, output: &Output) -> Result<()> {
+    let spinner = Spinner::start(output, "verifying");
     let found = verify_all(database, tenants).await;
     spinner.end();
     let (stores, audit, lost) = found?;
     let problems: usize = stores.iter().map(|(_, report)| report.problems.len()).sum();
-    match screen.json {
-        true => screen.json(&as_json(&stores, audit.as_ref())?)?,
+    match output.json {
+        true => output.json(&as_json(&stores, audit.as_ref())?)?,
         false => stores.iter().try_for_each(|(tenant, report)| show_report(tenant.as_deref(), report))?,
     }
     if problems > 0 {
@@ -299,7 +299,7 @@ async fn verify(database: &Database, tenants: Option<&Tenants>, screen: &Output)
         return Err(lost);
     }
     match audit {
-        Some(audit) => show_check(screen, &audit),
+        Some(audit) => show_check(output, &audit),
         None => Ok(()),
     }
 }
@@ -361,16 +361,16 @@ fn show_report(tenant: Option<&str>, report: &VerifyReport) -> Result<()> {
 pub struct Reindex {}
 
 impl Reindex {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let (bar, last) = (Indexing::start(&desk.screen), desk.database.position());
-        let done = desk.database.reindex(|indexed| bar.tell(indexed, last)).await;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let (bar, last) = (Indexing::start(&context.output), context.database.position());
+        let done = context.database.reindex(|indexed| bar.tell(indexed, last)).await;
         bar.end();
         done?;
-        let indexed = desk.database.indexed();
-        match desk.screen.json {
-            true => desk.screen.json(&indexed),
+        let indexed = context.database.indexed();
+        match context.output.json {
+            true => context.output.json(&indexed),
             false => {
-                desk.screen.done(&format!("the index is new and holds every change up to {}", indexed.position));
+                context.output.done(&format!("the index is new and holds every change up to {}", indexed.position));
                 Ok(())
             }
         }
@@ -384,12 +384,12 @@ impl Reindex {
 pub struct Doctor {}
 
 impl Doctor {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let report = desk.database.doctor().await?;
-        if desk.screen.json {
-            return desk.screen.json(&report);
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let report = context.database.doctor().await?;
+        if context.output.json {
+            return context.output.json(&report);
         }
-        let indexed = desk.database.indexed();
+        let indexed = context.database.indexed();
         let mut table = Table::new(&["ITEM", "VALUE"], 1);
         let mut row = |item: &str, value: String| table.row(vec![Cell::styled(item, BOLD), Cell::new(value)]);
         row("engine", report.engine.clone());
@@ -418,12 +418,12 @@ impl Doctor {
             row("table", "more: a large file is measured for half a second only".to_owned());
         }
         let ids: Vec<ConversationId> = report.largest.iter().map(|(id, ..)| *id).collect();
-        let ids = desk.short_ids(IdKind::Conversation, &ids).await?;
+        let ids = context.short_ids(IdKind::Conversation, &ids).await?;
         for ((_, title, messages), id) in report.largest.iter().zip(ids) {
             row("largest", format!("{id} {} {title}", counted(*messages, "message")));
         }
-        desk.screen.table(&table)?;
-        report.warnings.iter().for_each(|warning| desk.screen.warn(warning));
+        context.output.table(&table)?;
+        report.warnings.iter().for_each(|warning| context.output.warn(warning));
         print(&match report.warnings.len() {
             0 => "healthy: no warnings; `manent verify` checks the data\n".to_owned(),
             count => format!("{}\n", counted(count, "warning")),

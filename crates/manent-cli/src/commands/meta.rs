@@ -22,7 +22,7 @@ pub fn long_version() -> &'static str {
 pub struct Config {}
 
 impl Config {
-    pub fn run(self, home: &Home, screen: &Output) -> Result<()> {
+    pub fn run(self, home: &Home, output: &Output) -> Result<()> {
         let settings = [
             ("store", home.store.to_string(), home.store_from),
             ("home", home.folder.display().to_string(), home.folder_from),
@@ -30,16 +30,16 @@ impl Config {
             ("backups", home.backups().display().to_string(), "home"),
             ("version", long_version().to_owned(), "program"),
         ];
-        if screen.json {
+        if output.json {
             let values =
                 settings.iter().map(|(name, value, from)| (*name, serde_json::json!({ "value": value, "from": from })));
-            return screen.json(&values.collect::<std::collections::BTreeMap<_, _>>());
+            return output.json(&values.collect::<std::collections::BTreeMap<_, _>>());
         }
         let mut table = Table::new(&["SETTING", "VALUE", "FROM"], 1);
         for (name, value, from) in settings {
             table.row(vec![Cell::styled(name, BOLD), Cell::new(value), Cell::new(from)]);
         }
-        screen.table(&table)
+        output.table(&table)
     }
 }
 
@@ -78,10 +78,10 @@ pub struct Man {
 }
 
 impl Man {
-    pub fn run(self, screen: &Output) -> Result<()> {
+    pub fn run(self, output: &Output) -> Result<()> {
         std::fs::create_dir_all(&self.folder).with_context(|| format!("making {}", self.folder.display()))?;
         clap_mangen::generate_to(super::help::command(), &self.folder).context("writing man pages")?;
-        screen.done(&format!("wrote man pages to {}", self.folder.display()));
+        output.done(&format!("wrote man pages to {}", self.folder.display()));
         Ok(())
     }
 }

@@ -134,13 +134,13 @@ pub enum RunCommand {
 }
 
 impl RunCommand {
-    async fn run(self, desk: &CommandContext) -> Result<()> {
+    async fn run(self, context: &CommandContext) -> Result<()> {
         match self {
-            Self::Tool(command) => command.run(desk).await,
-            Self::Event(command) => command.run(desk).await,
-            Self::Input(command) => command.run(desk).await,
-            Self::Lease(command) => command.run(desk).await,
-            Self::Call(command) => command.run(desk).await,
+            Self::Tool(command) => command.run(context).await,
+            Self::Event(command) => command.run(context).await,
+            Self::Input(command) => command.run(context).await,
+            Self::Lease(command) => command.run(context).await,
+            Self::Call(command) => command.run(context).await,
         }
     }
 }
@@ -163,12 +163,12 @@ pub enum LibraryCommand {
 }
 
 impl LibraryCommand {
-    async fn run(self, desk: &CommandContext) -> Result<()> {
+    async fn run(self, context: &CommandContext) -> Result<()> {
         match self {
-            Self::Document(command) => command.run(desk).await,
-            Self::Memory(command) => command.run(desk).await,
-            Self::Blob(command) => command.run(desk).await,
-            Self::Source(command) => command.run(desk).await,
+            Self::Document(command) => command.run(context).await,
+            Self::Memory(command) => command.run(context).await,
+            Self::Blob(command) => command.run(context).await,
+            Self::Source(command) => command.run(context).await,
         }
     }
 }
@@ -183,45 +183,45 @@ enum Store {
 /// Opens the store, runs a command on it and closes it.
 async fn on_store(
     home: Home,
-    screen: Output,
+    output: Output,
     store: Store,
     work: impl AsyncFnOnce(&CommandContext) -> Result<()>,
 ) -> Result<()> {
     if store == Store::Existing {
         home.must_exist()?;
     }
-    let desk = CommandContext { database: home.open()?, screen, now: jiff::Zoned::now(), backups: home.backups() };
-    let done = work(&desk).await;
-    let closed = desk.database.close().await;
+    let context = CommandContext { database: home.open()?, output, now: jiff::Zoned::now(), backups: home.backups() };
+    let done = work(&context).await;
+    let closed = context.database.close().await;
     done?;
     Ok(closed?)
 }
 
 impl Command {
     /// Runs the command.
-    pub async fn run(self, home: Home, screen: Output) -> Result<()> {
+    pub async fn run(self, home: Home, output: Output) -> Result<()> {
         use Store::{CreateIfMissing, Existing};
         macro_rules! on {
             ($store:ident, $command:ident.$run:ident($($argument:expr)?)) => {
-                on_store(home, screen, $store, async |desk| $command.$run(desk $(, $argument)?).await).await
+                on_store(home, output, $store, async |context| $command.$run(context $(, $argument)?).await).await
             };
         }
         match self {
             // These open no store, or other ones.
             Self::Serve(command) => command.run(&home).await,
-            Self::Tenant(command) => command.run(&home, &screen).await,
-            Self::User(command) => command.run(&home, &screen).await,
-            Self::Key(command) => command.run(&home, &screen).await,
-            Self::Audit(command) => command.run(&home, &screen).await,
-            Self::Backup(command) => command.run(&home, &screen).await,
-            Self::RestoreBackup(command) => command.run(&home, &screen).await,
-            Self::Verify(command) => command.run(&home, &screen).await,
-            Self::Config(command) => command.run(&home, &screen),
+            Self::Tenant(command) => command.run(&home, &output).await,
+            Self::User(command) => command.run(&home, &output).await,
+            Self::Key(command) => command.run(&home, &output).await,
+            Self::Audit(command) => command.run(&home, &output).await,
+            Self::Backup(command) => command.run(&home, &output).await,
+            Self::RestoreBackup(command) => command.run(&home, &output).await,
+            Self::Verify(command) => command.run(&home, &output).await,
+            Self::Config(command) => command.run(&home, &output),
             Self::Token(command) => command.run(&home),
             Self::Completion(command) => command.run(),
-            Self::Man(command) => command.run(&screen),
-            Self::Convert(command) => command.run(&screen).await,
-            Self::Schema(command) => command.run(&screen),
+            Self::Man(command) => command.run(&output),
+            Self::Convert(command) => command.run(&output).await,
+            Self::Schema(command) => command.run(&output),
             Self::New(command) => on!(CreateIfMissing, command.run()),
             Self::Import(command) => on!(CreateIfMissing, command.run()),
             Self::Project(command) => on!(CreateIfMissing, command.run()),

@@ -11,11 +11,11 @@ use manent::{ProjectId, ProjectPatch};
 #[derive(Args)]
 pub struct Project {
     #[command(subcommand)]
-    what: What,
+    action: ProjectAction,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum ProjectAction {
     /// Create a project and print its id.
     New {
         /// Name.
@@ -59,24 +59,24 @@ enum What {
 }
 
 impl Project {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let database = &desk.database;
-        match self.what {
-            What::New { name, instructions } => {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let database = &context.database;
+        match self.action {
+            ProjectAction::New { name, instructions } => {
                 let project = database.create_project(&name, &instructions).await?;
-                match desk.screen.json {
-                    true => desk.screen.json(&project),
-                    false => desk.made(&[project.id]),
+                match context.output.json {
+                    true => context.output.json(&project),
+                    false => context.made(&[project.id]),
                 }
             }
-            What::List => {
+            ProjectAction::List => {
                 let projects = database.projects().await?;
-                if desk.screen.json {
-                    return desk.screen.json(&projects);
+                if context.output.json {
+                    return context.output.json(&projects);
                 }
                 let mut table = Table::new(&["ID", "NAME", "KIND", "FACTS"], 1);
                 let ids: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
-                let ids = desk.short_ids(IdKind::Project, &ids).await?;
+                let ids = context.short_ids(IdKind::Project, &ids).await?;
                 for (project, id) in projects.iter().zip(ids) {
                     table.row(vec![
                         Cell::styled(id, ID),
@@ -85,12 +85,12 @@ impl Project {
                         Cell::new(project.facts.len()),
                     ]);
                 }
-                desk.screen.table(&table)
+                context.output.table(&table)
             }
-            What::Show { project } => {
-                desk.screen.json(&database.project(database.resolve_project(&project).await?).await?)
+            ProjectAction::Show { project } => {
+                context.output.json(&database.project(database.resolve_project(&project).await?).await?)
             }
-            What::Edit { project, name, instructions, fact, metadata, version } => {
+            ProjectAction::Edit { project, name, instructions, fact, metadata, version } => {
                 let id = database.resolve_project(&project).await?;
                 let facts = fact.iter().map(|fact| match fact.split_once('=') {
                     Some((key, text)) => (key.to_owned(), Some(text.to_owned())),
@@ -102,12 +102,12 @@ impl Project {
                     Some(text) => Some(Some(read_json(text).context("the metadata")?)),
                 };
                 let patch = ProjectPatch { name, instructions, facts: facts.collect(), metadata };
-                desk.screen.json(&database.edit_project(id, patch, version).await?)
+                context.output.json(&database.edit_project(id, patch, version).await?)
             }
-            What::Rm { project } => {
+            ProjectAction::Rm { project } => {
                 let id = database.resolve_project(&project).await?;
                 database.remove_project(id).await?;
-                desk.screen.done(&format!("removed {id}"));
+                context.output.done(&format!("removed {id}"));
                 Ok(())
             }
         }

@@ -31,7 +31,7 @@ enum Dialect {
 }
 
 impl Schema {
-    pub fn run(self, screen: &Output) -> Result<()> {
+    pub fn run(self, output: &Output) -> Result<()> {
         let Tables::ConversationTables = self.format;
         let dialect = match self.dialect {
             Dialect::Sqlite => tables::Dialect::Sqlite,
@@ -39,8 +39,8 @@ impl Schema {
         };
         let projects = if self.project { tables::Projects::Defined } else { tables::Projects::Named };
         let statements = tables::statements(dialect, projects);
-        match screen.json {
-            true => screen.json(&serde_json::json!({ "result": statements })),
+        match output.json {
+            true => output.json(&serde_json::json!({ "result": statements })),
             false => print(&format!("{}\n", statements.join("\n"))),
         }
     }

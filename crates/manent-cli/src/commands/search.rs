@@ -1,4 +1,4 @@
-//! `manent search`: what was said, found again.
+//! `manent search`: full-text search.
 
 use super::conversation::{spelled, word};
 use crate::context::CommandContext;
@@ -73,37 +73,37 @@ pub struct QueryError {
 }
 
 impl Search {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let query = self.wish(desk).await?;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let query = self.query(context).await?;
         if self.interactive {
-            return open_picked(desk, query).await;
+            return open_picked(context, query).await;
         }
         if self.count {
             let query = SearchQuery { counting: CountMode::Exact, limit: 1, neighbours: 0, ..query };
-            let total = search(desk, &query).await?.total;
-            return match desk.screen.json {
-                true => desk.screen.json(&total),
-                false => desk.made(&[format!("{}{}", total.n, if total.more { "+" } else { "" })]),
+            let total = search(context, &query).await?.total;
+            return match context.output.json {
+                true => context.output.json(&total),
+                false => context.made(&[format!("{}{}", total.n, if total.more { "+" } else { "" })]),
             };
         }
-        let found = all(desk, query, self.limit).await?;
-        if desk.screen.json {
-            return desk.screen.json(&found);
+        let found = all(context, query, self.limit).await?;
+        if context.output.json {
+            return context.output.json(&found);
         }
         let remarks = remarks(&found);
-        if desk.screen.is_terminal() {
+        if context.output.is_terminal() {
             let hits: Vec<ConversationId> = found.hits.iter().map(|hit| hit.conversation).collect();
-            let ids = desk.short_ids(IdKind::Conversation, &hits).await?;
-            return desk.screen.page(&rendered(desk, &found, &ids, &remarks));
+            let ids = context.short_ids(IdKind::Conversation, &hits).await?;
+            return context.output.page(&rendered(context, &found, &ids, &remarks));
         }
-        desk.screen.table(&table(&found))?;
-        remarks.iter().for_each(|remark| desk.screen.hint(remark));
+        context.output.table(&table(&found))?;
+        remarks.iter().for_each(|remark| context.output.hint(remark));
         Ok(())
     }
 
-    async fn wish(&self, desk: &CommandContext) -> Result<SearchQuery> {
+    async fn query(&self, context: &CommandContext) -> Result<SearchQuery> {
         let within: Option<ConversationId> = match &self.within {
-            Some(text) => Some(desk.conversation(text).await?),
+            Some(text) => Some(context.conversation(text).await?),
             None => None,
         };
         Ok(SearchQuery {
@@ -112,7 +112,7 @@ impl Search {
             grouping: if self.group { Grouping::Conversations } else { Grouping::Flat },
             within,
             include: Include { trashed: self.trashed, branches: self.branches, reasoning: self.reasoning },
-            offset_seconds: desk.now.offset().seconds(),
+            offset_seconds: context.now.offset().seconds(),
             after: self.after,
             ..SearchQuery::default()
         })
@@ -120,11 +120,11 @@ impl Search {
 }
 
 #[cfg(unix)]
-async fn open_picked(desk: &CommandContext, query: SearchQuery) -> Result<()> {
-    let Some(picked) = crate::picker::pick(desk, query).await? else { return Ok(()) };
+async fn open_picked(context: &CommandContext, query: SearchQuery) -> Result<()> {
+    let Some(picked) = crate::picker::pick(context, query).await? else { return Ok(()) };
     let message = picked.message.map(|message| message.to_string()).unwrap_or_default();
     crate::output::print(&format!("{}\t{message}\n", picked.conversation))?;
-    super::show::Show::at(picked.conversation, picked.message).run(desk).await
+    super::show::Show::at(picked.conversation, picked.message).run(context).await
 }
 
 #[cfg(not(unix))]
@@ -132,22 +132,22 @@ async fn open_picked(_: &CommandContext, _: SearchQuery) -> Result<()> {
     anyhow::bail!("-i needs a Unix terminal; `manent search QUERY` prints what it finds")
 }
 
-async fn search(desk: &CommandContext, query: &SearchQuery) -> Result<SearchPage> {
-    desk.database.search(query).await.map_err(|error| match error {
+async fn search(context: &CommandContext, query: &SearchQuery) -> Result<SearchPage> {
+    context.database.search(query).await.map_err(|error| match error {
         manent::Error::Query(problem) => QueryError { query: query.text.clone(), problem }.into(),
         other => other.into(),
     })
 }
 
 /// Reads pages up to the limit.
-async fn all(desk: &CommandContext, mut query: SearchQuery, limit: u32) -> Result<SearchPage> {
+async fn all(context: &CommandContext, mut query: SearchQuery, limit: u32) -> Result<SearchPage> {
     let wanted = if limit == 0 { usize::MAX } else { limit as usize };
     query.limit = wanted.min(HITS_MAX as usize) as u32;
-    let mut found = search(desk, &query).await?;
+    let mut found = search(context, &query).await?;
     while let (Some(next), true) = (found.next, found.hits.len() < wanted) {
         query.after = Some(next);
         query.limit = (wanted - found.hits.len()).min(HITS_MAX as usize) as u32;
-        let mut page = search(desk, &query).await?;
+        let mut page = search(context, &query).await?;
         found.hits.append(&mut page.hits);
         (found.next, found.coverage) = (page.next, page.coverage);
         found.total.n = found.total.n.max(found.hits.len() as u32);
@@ -192,7 +192,7 @@ fn table(found: &SearchPage) -> Table {
 
 /// Hits grouped under the titles of their conversations.
 /// `ids` are the conversations of the hits, abbreviated.
-fn rendered(desk: &CommandContext, found: &SearchPage, ids: &[String], remarks: &[String]) -> String {
+fn rendered(context: &CommandContext, found: &SearchPage, ids: &[String], remarks: &[String]) -> String {
     let (mut text, mut heading) = (String::new(), None);
     for (hit, id) in found.hits.iter().zip(ids) {
         if heading.replace(hit.conversation) != Some(hit.conversation) {
@@ -207,13 +207,13 @@ fn rendered(desk: &CommandContext, found: &SearchPage, ids: &[String], remarks: 
         if hit.message.is_some() || hit.field == Field::Tags {
             let role = role_of(hit);
             let mut line = StyledLine::of(&format!("  ● {role}"), super::show::role_style(role));
-            line.push(&format!("  {}", about(hit, &desk.now)), DIM);
+            line.push(&format!("  {}", about(hit, &context.now)), DIM);
             let _ = writeln!(text, "{}", line.styled());
-            for line in snippet(hit, Style::new()).wrapped(desk.screen.width().saturating_sub(4)) {
+            for line in snippet(hit, Style::new()).wrapped(context.output.width().saturating_sub(4)) {
                 let _ = writeln!(text, "    {}", line.styled());
             }
         } else {
-            let _ = writeln!(text, "  {}{}{}", DIM.render(), about(hit, &desk.now), DIM.render_reset());
+            let _ = writeln!(text, "  {}{}{}", DIM.render(), about(hit, &context.now), DIM.render_reset());
         }
         text.push('\n');
     }

@@ -123,7 +123,7 @@ fn open_browser(folder: &Path, link: &str) -> Result<LoginFile> {
     manent_server::write_private(&file.0, &text)?;
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let quiet = std::process::Stdio::null;
-    // A machine without a browser is no error: the link stands above.
+    // A machine without a browser is not an error: the link was printed.
     let _ = std::process::Command::new(program).arg(&file.0).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
     let written = LoginFile(file.0.clone());
     tokio::spawn(async move {

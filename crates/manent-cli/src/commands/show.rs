@@ -62,23 +62,23 @@ impl Show {
         }
     }
 
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         let around = match &self.around {
-            Some(text) => Some(desk.database.message(desk.message(text).await?).await?),
+            Some(text) => Some(context.database.message(context.message(text).await?).await?),
             None => None,
         };
         let id = match (&self.conversation, &around) {
-            (Some(text), _) => desk.conversation(text).await?,
+            (Some(text), _) => context.conversation(text).await?,
             (None, Some(placed)) => placed.conversation,
-            (None, None) => desk.conversation("@last").await?,
+            (None, None) => context.conversation("@last").await?,
         };
         if self.annotations {
-            return desk.screen.json(&desk.database.annotations(id).await?);
+            return context.output.json(&context.database.annotations(id).await?);
         }
-        let conversation = desk.database.conversation(id).await?;
+        let conversation = context.database.conversation(id).await?;
         let window = match &around {
-            Some(placed) => self.window_around(desk, id, placed).await?,
-            None => self.window(desk, &conversation).await?,
+            Some(placed) => self.window_around(context, id, placed).await?,
+            None => self.window(context, &conversation).await?,
         };
         if self.extract {
             let Some(code) = window.messages.iter().rev().find_map(first_code) else {
@@ -86,31 +86,31 @@ impl Show {
             };
             return crate::output::print(&code);
         }
-        if desk.screen.json {
-            return desk.screen.json(&Shown {
+        if context.output.json {
+            return context.output.json(&ShowOutput {
                 conversation: &conversation,
                 messages: &window.messages,
                 more: window.more,
             });
         }
-        let branches = desk.database.branches(id).await?;
+        let branches = context.database.branches(id).await?;
         let place = around.map(|placed| placed.message.id);
         let messages: Vec<MessageId> = window.messages.iter().map(|message| message.id).collect();
-        let ids = desk.short_ids(IdKind::Message, &messages).await?;
-        desk.screen.page(&self.rendered(desk, &conversation, (&window, &ids), &branches, place))
+        let ids = context.short_ids(IdKind::Message, &messages).await?;
+        context.output.page(&self.rendered(context, &conversation, (&window, &ids), &branches, place))
     }
 
     /// Reads the messages around a message, on its own branch if it is not on the current path.
     async fn window_around(
         &self,
-        desk: &CommandContext,
+        context: &CommandContext,
         id: ConversationId,
         placed: &LocatedMessage,
     ) -> Result<MessagePage> {
         let message = placed.message.id;
         let after = self.limit.saturating_sub(BEFORE + 1).clamp(1, 500);
-        let before = desk.database.page(id, Some(message), Direction::Backward, BEFORE).await?;
-        let behind = desk.database.page(id, Some(message), Direction::Forward, after).await?;
+        let before = context.database.page(id, Some(message), Direction::Backward, BEFORE).await?;
+        let behind = context.database.page(id, Some(message), Direction::Forward, after).await?;
         let mut messages = before.messages;
         messages.push(placed.message.clone());
         messages.extend(behind.messages);
@@ -118,10 +118,10 @@ impl Show {
     }
 
     /// Reads pages up to the limit.
-    async fn window(&self, desk: &CommandContext, conversation: &Conversation) -> Result<MessagePage> {
+    async fn window(&self, context: &CommandContext, conversation: &Conversation) -> Result<MessagePage> {
         let wanted = if self.limit == 0 { usize::MAX } else { self.limit as usize };
         let mut from = match &self.from {
-            Some(text) => Some(desk.message(text).await?),
+            Some(text) => Some(context.message(text).await?),
             None => None,
         };
         let direction = if self.forward { Direction::Forward } else { Direction::Backward };
@@ -129,8 +129,10 @@ impl Show {
         while window.more && window.messages.len() < wanted {
             let limit = (wanted - window.messages.len()).min(500) as u32;
             let page = match self.branch {
-                Some(branch) => desk.database.page_of_branch(conversation.id, branch, from, direction, limit).await?,
-                None => desk.database.page(conversation.id, from, direction, limit).await?,
+                Some(branch) => {
+                    context.database.page_of_branch(conversation.id, branch, from, direction, limit).await?
+                }
+                None => context.database.page(conversation.id, from, direction, limit).await?,
             };
             window.more = page.more && !page.messages.is_empty();
             match direction {
@@ -148,13 +150,13 @@ impl Show {
 
     fn rendered(
         &self,
-        desk: &CommandContext,
+        context: &CommandContext,
         conversation: &Conversation,
         (window, ids): (&MessagePage, &[String]),
         branches: &[BranchInfo],
         place: Option<MessageId>,
     ) -> String {
-        let mut text = head(desk, conversation);
+        let mut text = head(context, conversation);
         let mut forks: HashMap<manent::MessageId, usize> = HashMap::new();
         for fork in branches.iter().filter_map(|branch| branch.fork) {
             *forks.entry(fork).or_default() += 1;
@@ -163,7 +165,7 @@ impl Show {
             let _ = writeln!(text, "{}   … more {}{}\n", DIM.render(), way(self.forward), DIM.render_reset());
         }
         for (message, id) in window.messages.iter().zip(ids) {
-            self.message(&mut text, desk, (message, id), place == Some(message.id));
+            self.message(&mut text, context, (message, id), place == Some(message.id));
             if let Some(count) = forks.get(&message.id) {
                 let word = if *count == 1 { "branch leaves" } else { "branches leave" };
                 let _ = writeln!(text, "{}   ⑂ {count} {word} here{}\n", WARN.render(), WARN.render_reset());
@@ -175,7 +177,13 @@ impl Show {
         text
     }
 
-    fn message(&self, text: &mut String, desk: &CommandContext, (message, id): (&Message, &str), is_the_place: bool) {
+    fn message(
+        &self,
+        text: &mut String,
+        context: &CommandContext,
+        (message, id): (&Message, &str),
+        is_the_place: bool,
+    ) {
         let content = &message.content;
         let who = content.author.as_ref().map(|author| if author.name.is_empty() { &author.id } else { &author.name });
         let style = role_style(&content.role);
@@ -185,9 +193,9 @@ impl Show {
             let _ = write!(text, " {}", one_line(who));
         }
         let model = content.model.as_deref().map(one_line).unwrap_or_default();
-        let time = match desk.screen.is_terminal() {
-            true => time::ago(content.time.at, &desk.now),
-            false => time::exact(content.time.at, &desk.now),
+        let time = match context.output.is_terminal() {
+            true => time::ago(content.time.at, &context.now),
+            false => time::exact(content.time.at, &context.now),
         };
         let _ = writeln!(text, "  {}{time}  {model}  {id}{}", DIM.render(), DIM.render_reset());
         if message.erased {
@@ -237,7 +245,7 @@ impl Show {
 
 /// JSON output of `show`.
 #[derive(serde::Serialize)]
-struct Shown<'a> {
+struct ShowOutput<'a> {
     conversation: &'a Conversation,
     messages: &'a [Message],
     more: bool,
@@ -247,12 +255,12 @@ fn way(forward: bool) -> &'static str {
     if forward { "below" } else { "above" }
 }
 
-fn head(desk: &CommandContext, conversation: &Conversation) -> String {
+fn head(context: &CommandContext, conversation: &Conversation) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}{}{}", BOLD.render(), one_line(title_of(conversation)), BOLD.render_reset());
     let mut facts = vec![
         counted(conversation.messages, "message"),
-        format!("active {}", time::ago(conversation.active_at, &desk.now)),
+        format!("active {}", time::ago(conversation.active_at, &context.now)),
     ];
     facts.extend(conversation.tags.iter().map(|tag| format!("#{}", one_line(tag))));
     let (id, dim) = (ID, DIM);

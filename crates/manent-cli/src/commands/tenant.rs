@@ -16,11 +16,11 @@ use std::path::PathBuf;
 #[derive(Args)]
 pub struct Tenant {
     #[command(subcommand)]
-    what: What,
+    action: TenantAction,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum TenantAction {
     /// Create a tenant with an empty store and print its id.
     New {
         /// Name.
@@ -59,59 +59,59 @@ pub fn operator() -> AuditSubject {
 }
 
 impl Tenant {
-    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
-        if matches!(self.what, What::List) {
+    pub async fn run(self, home: &Home, output: &Output) -> Result<()> {
+        if matches!(self.action, TenantAction::List) {
             home.must_exist()?;
         }
-        home.with_tenants(async |tenants| self.at(tenants, screen).await).await
+        home.with_tenants(async |tenants| self.at(tenants, output).await).await
     }
 
-    async fn at(self, tenants: &Tenants, screen: &Output) -> Result<()> {
-        match self.what {
-            What::New { name } => {
+    async fn at(self, tenants: &Tenants, output: &Output) -> Result<()> {
+        match self.action {
+            TenantAction::New { name } => {
                 let tenant = tenants.create_tenant(&name, operator()).await?;
-                match screen.json {
-                    true => screen.json(&tenant),
+                match output.json {
+                    true => output.json(&tenant),
                     false => print(&format!("{}\n", tenant.id)),
                 }
             }
-            What::List => list(tenants, screen).await,
-            What::Suspend { tenant } => {
+            TenantAction::List => list(tenants, output).await,
+            TenantAction::Suspend { tenant } => {
                 let tenant = tenants.suspend(tenants.tenant(&tenant).await?.id, operator()).await?;
-                screen.done(&format!("suspended {}", tenant.name));
+                output.done(&format!("suspended {}", tenant.name));
                 Ok(())
             }
-            What::Resume { tenant } => {
+            TenantAction::Resume { tenant } => {
                 let tenant = tenants.resume(tenants.tenant(&tenant).await?.id, operator()).await?;
-                screen.done(&format!("resumed {}", tenant.name));
+                output.done(&format!("resumed {}", tenant.name));
                 Ok(())
             }
-            What::Export { tenant, output } => {
+            TenantAction::Export { tenant, output: path } => {
                 let tenant = tenants.tenant(&tenant).await?;
                 tenants.audit(NewAuditRecord::new("tenant.export", Some(tenant.id), operator())).await?;
                 let database = tenants.database(tenant.id).await?;
-                let Some(path) = output.filter(|path| path.as_os_str() != "-") else {
+                let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
                     let report = database.export_jsonl(&ExportSelection::Everything, std::io::stdout()).await?;
-                    return super::transfer::tell_damaged(screen, &report.damaged);
+                    return super::transfer::tell_damaged(output, &report.damaged);
                 };
                 let (staged, file) = super::transfer::staged_file(&path, Replace::Never)?;
                 let report = database.export_jsonl(&ExportSelection::Everything, file).await?;
                 staged.place().with_context(|| format!("writing {}", path.display()))?;
-                super::transfer::tell_damaged(screen, &report.damaged)
+                super::transfer::tell_damaged(output, &report.damaged)
             }
-            What::Erase { tenant } => {
+            TenantAction::Erase { tenant } => {
                 let tenant = tenants.tenant(&tenant).await?;
-                screen.confirm(&format!("Destroy the tenant {} and everything in it for ever?", tenant.name))?;
-                let spinner = Spinner::start(screen, "erasing");
+                output.confirm(&format!("Destroy the tenant {} and everything in it for ever?", tenant.name))?;
+                let spinner = Spinner::start(output, "erasing");
                 let erasure = tenants.erase_tenant(tenant.id, operator()).await;
                 spinner.end();
-                show_receipt(screen, &erasure?)
+                show_receipt(output, &erasure?)
             }
         }
     }
 }
 
-async fn list(tenants: &Tenants, screen: &Output) -> Result<()> {
+async fn list(tenants: &Tenants, output: &Output) -> Result<()> {
     let mut all = Vec::new();
     loop {
         let page = tenants.tenants(all.last().map(|tenant: &manent::model::Tenant| tenant.id), PAGE_MAX).await?;
@@ -120,8 +120,8 @@ async fn list(tenants: &Tenants, screen: &Output) -> Result<()> {
             false => all.extend(page),
         }
     }
-    if screen.json {
-        return screen.json(&all);
+    if output.json {
+        return output.json(&all);
     }
     let mut table = Table::new(&["ID", "NAME", "STATUS", "MADE"], 1);
     for tenant in &all {
@@ -133,13 +133,13 @@ async fn list(tenants: &Tenants, screen: &Output) -> Result<()> {
             Cell::styled(tenant.created_at, DIM),
         ]);
     }
-    screen.table(&table)
+    output.table(&table)
 }
 
 /// Prints the receipt of an erasure.
-pub fn show_receipt(screen: &Output, erasure: &Erasure) -> Result<()> {
-    if screen.json {
-        return screen.json(erasure);
+pub fn show_receipt(output: &Output, erasure: &Erasure) -> Result<()> {
+    if output.json {
+        return output.json(erasure);
     }
     let counts = [
         ("conversations", erasure.conversations),
@@ -157,5 +157,5 @@ pub fn show_receipt(screen: &Output, erasure: &Erasure) -> Result<()> {
     for (name, count) in counts {
         table.row(vec![Cell::styled(name, BOLD), Cell::new(count)]);
     }
-    screen.table(&table)
+    output.table(&table)
 }

@@ -61,10 +61,10 @@ pub struct Export {
 }
 
 impl Export {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
-        let chosen = self.chosen(desk).await?;
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
+        let chosen = self.chosen(context).await?;
         match self.format {
-            TargetFormat::Ours => self.lines(desk, chosen).await,
+            TargetFormat::Ours => self.lines(context, chosen).await,
             TargetFormat::Other(format) => {
                 let path = match &self.output {
                     Some(path) => path.as_path(),
@@ -78,67 +78,67 @@ impl Export {
                     generation: self.generation.clone(),
                     secrets: formats::secrets(self.redact),
                 };
-                formats::export(&desk.database, &desk.screen, &plan, (path, replace)).await
+                formats::export(&context.database, &context.output, &plan, (path, replace)).await
             }
         }
     }
 
     /// The requested conversations; none for all.
-    async fn chosen(&self, desk: &CommandContext) -> Result<Option<Vec<ConversationId>>> {
+    async fn chosen(&self, context: &CommandContext) -> Result<Option<Vec<ConversationId>>> {
         let mut ids = Vec::new();
         for text in &self.conversations {
-            ids.push(desk.conversation(text).await?);
+            ids.push(context.conversation(text).await?);
         }
         match &self.query {
-            Some(text) => Ok(Some(desk.database.conversations_with(text).await?)),
+            Some(text) => Ok(Some(context.database.conversations_with(text).await?)),
             None => Ok((!ids.is_empty()).then_some(ids)),
         }
     }
 
-    async fn lines(self, desk: &CommandContext, chosen: Option<Vec<ConversationId>>) -> Result<()> {
+    async fn lines(self, context: &CommandContext, chosen: Option<Vec<ConversationId>>) -> Result<()> {
         let selection = chosen.map_or(ExportSelection::Everything, ExportSelection::Conversations);
         let Some(path) = self.output.as_ref().filter(|path| path.as_os_str() != "-") else {
             let mut out = BufWriter::new(std::io::stdout());
-            let report = self.write_lines(desk, &selection, &mut out).await?;
+            let report = self.write_lines(context, &selection, &mut out).await?;
             out.flush().context("writing to standard output")?;
-            return tell_damaged(&desk.screen, &report.damaged);
+            return tell_damaged(&context.output, &report.damaged);
         };
         let replace = if self.force { Replace::Files } else { Replace::Never };
         let (staged, file) = staged_file(path, replace)?;
-        let spinner = Spinner::start(&desk.screen, "exporting");
+        let spinner = Spinner::start(&context.output, "exporting");
         let mut out = BufWriter::new(file);
-        let exported = self.write_lines(desk, &selection, &mut out).await;
+        let exported = self.write_lines(context, &selection, &mut out).await;
         spinner.end();
         let report = exported?;
         out.into_inner()
             .map_err(|error| error.into_error())
             .and_then(|_| staged.place())
             .with_context(|| format!("writing {}", path.display()))?;
-        desk.screen.done(&format!("wrote {} lines to {}", report.lines, path.display()));
-        tell_damaged(&desk.screen, &report.damaged)
+        context.output.done(&format!("wrote {} lines to {}", report.lines, path.display()));
+        tell_damaged(&context.output, &report.damaged)
     }
 
     async fn write_lines(
         &self,
-        desk: &CommandContext,
+        context: &CommandContext,
         selection: &ExportSelection,
         out: impl Write + Send,
     ) -> Result<LinesReport> {
         if !self.redact {
-            return Ok(desk.database.export_jsonl(selection, out).await?);
+            return Ok(context.database.export_jsonl(selection, out).await?);
         }
         let mut clean = RedactedLines::new(out);
-        let report = desk.database.export_jsonl(selection, &mut clean).await?;
-        formats::tell_redacted(&desk.screen, clean.count());
+        let report = context.database.export_jsonl(selection, &mut clean).await?;
+        formats::tell_redacted(&context.output, clean.count());
         Ok(report)
     }
 }
 
 /// Lists damaged records that an export left out; the command then fails.
-pub fn tell_damaged(screen: &Output, damaged: &[DamagedRecord]) -> Result<()> {
+pub fn tell_damaged(output: &Output, damaged: &[DamagedRecord]) -> Result<()> {
     for DamagedRecord { conversation, what, id } in damaged {
         let place = conversation.map(|id| format!(" in {id}")).unwrap_or_default();
-        screen.warn(&format!("{what} {id}{place} is damaged and was left out"));
+        output.warn(&format!("{what} {id}{place} is damaged and was left out"));
     }
     match damaged.len() {
         0 => Ok(()),
@@ -178,7 +178,7 @@ pub fn in_part(skipped: usize) -> Result<()> {
 }
 
 impl Import {
-    pub async fn run(self, desk: &CommandContext) -> Result<()> {
+    pub async fn run(self, context: &CommandContext) -> Result<()> {
         let format = match self.read_as {
             Some(TargetFormat::Other(format)) => Some(format),
             _ => None,
@@ -198,25 +198,25 @@ impl Import {
             // A file that cannot be taken in does not keep the others out.
             let mut outcome = Ok(());
             for path in ours {
-                outcome = outcome.and(lines_in(desk, &path).await);
+                outcome = outcome.and(lines_in(context, &path).await);
             }
             match theirs.is_empty() {
                 true => outcome,
-                false => outcome.and(formats::import_all(desk, &theirs, format, dry).await.and_then(in_part)),
+                false => outcome.and(formats::import_all(context, &theirs, format, dry).await.and_then(in_part)),
             }
         };
         let outcome = taken_in.await;
         if dry.is_none() {
-            index(desk).await;
+            index(context).await;
         }
         outcome
     }
 }
 
 /// Waits for the index, so that the first search after an import is fast. The data is stored either way.
-async fn index(desk: &CommandContext) {
-    if let Err(error) = when_indexed(&desk.database, &desk.screen).await {
-        desk.screen.warn(&format!("everything is stored, but not indexed yet: {error}; a search goes on with that"));
+async fn index(context: &CommandContext) {
+    if let Err(error) = when_indexed(&context.database, &context.output).await {
+        context.output.warn(&format!("everything is stored, but not indexed yet: {error}; a search goes on with that"));
     }
 }
 
@@ -235,7 +235,7 @@ fn is_own(path: &Path) -> Result<bool> {
     Ok(start[..read].starts_with(br#"{"type":"manent""#) || path.extension().is_some_and(|ending| ending == "jsonl"))
 }
 
-async fn lines_in(desk: &CommandContext, path: &Path) -> Result<()> {
+async fn lines_in(context: &CommandContext, path: &Path) -> Result<()> {
     let (input, size): (Box<dyn Read + Send>, Option<u64>) = match path.as_os_str() == "-" {
         true => (Box::new(std::io::stdin()), None),
         false => {
@@ -244,24 +244,24 @@ async fn lines_in(desk: &CommandContext, path: &Path) -> Result<()> {
             (Box::new(file), size)
         }
     };
-    let reading = Reading::start(&desk.screen, input, size);
-    let report = desk.database.import_jsonl(BufReader::with_capacity(1 << 16, reading)).await?;
-    if desk.screen.json {
-        desk.screen.json(&report)?;
+    let reading = Reading::start(&context.output, input, size);
+    let report = context.database.import_jsonl(BufReader::with_capacity(1 << 16, reading)).await?;
+    if context.output.json {
+        context.output.json(&report)?;
     } else {
         let conversations = counted(report.conversations, "conversation");
         let messages = counted(report.messages, "message");
-        desk.screen.done(&format!("{conversations} with {messages}, {} unchanged", report.unchanged));
+        context.output.done(&format!("{conversations} with {messages}, {} unchanged", report.unchanged));
         let unfinished = ListQuery { statuses: vec![ConversationStatus::Importing], ..ListQuery::default() };
-        let unfinished = desk.database.count(unfinished).await?.n;
+        let unfinished = context.database.count(unfinished).await?.n;
         if unfinished > 0 {
-            desk.screen.warn(&format!(
+            context.output.warn(&format!(
                 "{unfinished} not shown, because the file ends before they do: `manent list --status importing`; \
                  import the whole file to finish them, or `manent rm` them"
             ));
         }
         for problem in &report.problems {
-            desk.screen.warn(&format!("line {}: {}", problem.line, problem.why));
+            context.output.warn(&format!("line {}: {}", problem.line, problem.why));
         }
     }
     match report.problems.len() {

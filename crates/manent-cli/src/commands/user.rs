@@ -17,11 +17,11 @@ pub struct User {
     #[arg(long, value_name = "TENANT", default_value = "default", global = true)]
     tenant: String,
     #[command(subcommand)]
-    what: What,
+    action: UserAction,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum UserAction {
     /// Add a user, or change the name of one.
     Add {
         /// Id of the user in your own system; the external id of authors.
@@ -40,39 +40,39 @@ enum What {
 }
 
 impl User {
-    pub async fn run(self, home: &Home, screen: &Output) -> Result<()> {
-        if matches!(self.what, What::List) {
+    pub async fn run(self, home: &Home, output: &Output) -> Result<()> {
+        if matches!(self.action, UserAction::List) {
             home.must_exist()?;
         }
-        home.with_tenants(async |tenants| self.at(tenants, screen).await).await
+        home.with_tenants(async |tenants| self.at(tenants, output).await).await
     }
 
-    async fn at(self, tenants: &Tenants, screen: &Output) -> Result<()> {
+    async fn at(self, tenants: &Tenants, output: &Output) -> Result<()> {
         let tenant = tenants.tenant(&self.tenant).await?.id;
-        match self.what {
-            What::Add { id, name } => {
+        match self.action {
+            UserAction::Add { id, name } => {
                 let user = tenants.put_user(tenant, &id, &name, operator()).await?;
-                match screen.json {
-                    true => screen.json(&user),
+                match output.json {
+                    true => output.json(&user),
                     false => {
-                        screen.done(&format!("added {}", user.id));
+                        output.done(&format!("added {}", user.id));
                         Ok(())
                     }
                 }
             }
-            What::List => list(tenants, tenant, screen).await,
-            What::Erase { id } => {
-                screen.confirm(&format!("Destroy all that {id} wrote for ever?"))?;
-                let spinner = Spinner::start(screen, "erasing");
+            UserAction::List => list(tenants, tenant, output).await,
+            UserAction::Erase { id } => {
+                output.confirm(&format!("Destroy all that {id} wrote for ever?"))?;
+                let spinner = Spinner::start(output, "erasing");
                 let erasure = tenants.erase_user(tenant, &id, operator()).await;
                 spinner.end();
-                show_receipt(screen, &erasure?)
+                show_receipt(output, &erasure?)
             }
         }
     }
 }
 
-async fn list(tenants: &Tenants, tenant: TenantId, screen: &Output) -> Result<()> {
+async fn list(tenants: &Tenants, tenant: TenantId, output: &Output) -> Result<()> {
     let mut all: Vec<manent::model::User> = Vec::new();
     loop {
         let page = tenants.users(tenant, all.last().map(|user| user.id.as_str()), PAGE_MAX).await?;
@@ -81,12 +81,12 @@ async fn list(tenants: &Tenants, tenant: TenantId, screen: &Output) -> Result<()
             false => all.extend(page),
         }
     }
-    if screen.json {
-        return screen.json(&all);
+    if output.json {
+        return output.json(&all);
     }
     let mut table = Table::new(&["ID", "NAME", "ADDED"], 1);
     for user in &all {
         table.row(vec![Cell::styled(&user.id, BOLD), Cell::new(&user.name), Cell::styled(user.created_at, DIM)]);
     }
-    screen.table(&table)
+    output.table(&table)
 }

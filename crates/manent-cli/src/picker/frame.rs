@@ -1,4 +1,4 @@
-//! What the picker shows: the line that is typed, the hits, and the place of the chosen one.
+//! Layout of the picker: the query, the hits, and a preview of the chosen one.
 
 use super::{Picker, Scope};
 use crate::commands::search::{HIT, about, role_of, snippet};
@@ -14,13 +14,13 @@ const PREVIEW_ROWS_MIN: usize = 12;
 /// With fewer columns only the title and the words are shown.
 const WIDE: usize = 72;
 
-/// The rows of the screen, and where the cursor stands.
+/// The rows of the screen, and the row and column of the cursor.
 pub struct Frame {
     pub rows: Vec<StyledLine>,
     pub cursor: (usize, usize),
 }
 
-/// How many hits fit.
+/// Returns how many hits fit.
 pub fn list_rows(height: usize) -> usize {
     match height {
         0..PREVIEW_ROWS_MIN => height.saturating_sub(2),
@@ -51,15 +51,15 @@ impl Picker<'_> {
         Frame { rows, cursor: (0, (2 + column).min(width.saturating_sub(1))) }
     }
 
-    /// How many there are, where and in which order was looked, and which keys do what.
+    /// The number of hits, the scope, the order and the keys.
     fn status(&self) -> StyledLine {
         let mut line = StyledLine::default();
         if let Some(problem) = &self.problem {
             line.push(problem, BAD);
             return line;
         }
-        if let Some(said) = self.said {
-            line.push(said, BOLD);
+        if let Some(notice) = self.notice {
+            line.push(notice, BOLD);
             line.push(" · ", DIM);
         }
         match (self.input.text().trim().is_empty(), &self.total) {
@@ -88,7 +88,7 @@ impl Picker<'_> {
         let title = StyledLine::of(title_of(hit), style);
         match width {
             WIDE.. => {
-                line.extend(StyledLine::of(&time::ago(hit.time, &self.desk.now), DIM).filled(16));
+                line.extend(StyledLine::of(&time::ago(hit.time, &self.context.now), DIM).filled(16));
                 line.push(" ", DIM);
                 line.extend(StyledLine::of(role_of(hit), role_style(role_of(hit))).filled(9));
                 line.push(" ", DIM);
@@ -104,7 +104,7 @@ impl Picker<'_> {
 
     fn preview(&self, hit: &Hit, width: usize, room: usize) -> Vec<StyledLine> {
         let mut head = StyledLine::of(title_of(hit), BOLD);
-        head.push(&format!("  {}", about(hit, &self.desk.now)), DIM);
+        head.push(&format!("  {}", about(hit, &self.context.now)), DIM);
         let mut rows = vec![head.cut(width)];
         let beside = |neighbour: &manent::ContextMessage| {
             StyledLine::of(&format!("  {}: {}", neighbour.role, neighbour.text), DIM).cut(width)
@@ -116,7 +116,7 @@ impl Picker<'_> {
         };
         let body: Vec<StyledLine> = body.into_iter().flat_map(|line| line.wrapped(width.saturating_sub(2))).collect();
         let body_room = room.saturating_sub(rows.len() + hit.after.len()).max(1);
-        // What was found is in view, with a little of what leads to it.
+        // Scrolls so that the first hit is visible, with some lines before it.
         let found = body.iter().position(|line| line.has(HIT)).unwrap_or(0);
         let first = found.saturating_sub(body_room / 3).min(body.len().saturating_sub(body_room));
         rows.extend(body.into_iter().skip(first).take(body_room).map(|line| {

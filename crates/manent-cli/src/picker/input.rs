@@ -1,10 +1,10 @@
-//! The line that somebody types.
+//! Single-line text editor.
 
-use super::keys::Key;
 use crate::styled_line::StyledLine;
 use anstyle::Style;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A query takes no more, so neither does the line.
+/// The maximum length of a query.
 const CHARACTERS_MAX: usize = 1_000;
 
 /// A text with a cursor in it.
@@ -15,39 +15,38 @@ pub struct Input {
 }
 
 impl Input {
-    /// Begins with a text, the cursor behind it.
+    /// Starts with a text and the cursor behind it.
     pub fn of(text: &str) -> Self {
         let mut input = Self::default();
         input.insert(text);
         input
     }
 
-    /// What was typed.
     pub fn text(&self) -> String {
         self.characters.iter().collect()
     }
 
-    /// Does what a key asks for, and says whether the text is another one now.
-    pub fn takes(&mut self, key: &Key) -> bool {
+    /// Applies a key, and returns whether the text changed.
+    pub fn press(&mut self, key: KeyEvent) -> bool {
         let before = self.characters.clone();
-        match key {
-            Key::Text(text) => self.insert(text),
-            Key::Backspace | Key::Control('h') if self.cursor > 0 => {
+        match emacs_key(key) {
+            (KeyCode::Char(character), false) => self.insert(character.encode_utf8(&mut [0; 4])),
+            (KeyCode::Backspace, _) if self.cursor > 0 => {
                 self.cursor -= 1;
                 self.characters.remove(self.cursor);
             }
-            Key::Delete | Key::Control('d') if self.cursor < self.characters.len() => {
+            (KeyCode::Delete, _) if self.cursor < self.characters.len() => {
                 self.characters.remove(self.cursor);
             }
-            Key::Left | Key::Control('b') => self.cursor = self.cursor.saturating_sub(1),
-            Key::Right | Key::Control('f') => self.cursor = (self.cursor + 1).min(self.characters.len()),
-            Key::Home | Key::Control('a') => self.cursor = 0,
-            Key::End | Key::Control('e') => self.cursor = self.characters.len(),
-            Key::Control('u') => {
+            (KeyCode::Left, _) => self.cursor = self.cursor.saturating_sub(1),
+            (KeyCode::Right, _) => self.cursor = (self.cursor + 1).min(self.characters.len()),
+            (KeyCode::Home, _) => self.cursor = 0,
+            (KeyCode::End, _) => self.cursor = self.characters.len(),
+            (KeyCode::Char('u'), true) => {
                 self.characters.drain(..std::mem::take(&mut self.cursor));
             }
-            Key::Control('k') => self.characters.truncate(self.cursor),
-            Key::Control('w') => {
+            (KeyCode::Char('k'), true) => self.characters.truncate(self.cursor),
+            (KeyCode::Char('w'), true) => {
                 let is_space = |character: &char| character.is_whitespace();
                 let left = &self.characters[..self.cursor];
                 let words = left.iter().rposition(|character| !is_space(character)).map_or(0, |last| last + 1);
@@ -60,7 +59,8 @@ impl Input {
         self.characters != before
     }
 
-    fn insert(&mut self, text: &str) {
+    /// Inserts a text at the cursor; control characters become spaces.
+    pub fn insert(&mut self, text: &str) {
         let room = CHARACTERS_MAX.saturating_sub(self.characters.len());
         let clean: Vec<char> =
             text.chars().map(|character| if character.is_control() { ' ' } else { character }).take(room).collect();
@@ -69,7 +69,7 @@ impl Input {
         self.cursor += count;
     }
 
-    /// Shows as much as fits around the cursor, and in which column that is.
+    /// Returns the part around the cursor that fits into a width, and the column of the cursor.
     pub fn shown(&self, width: usize) -> (StyledLine, usize) {
         let line = |characters: &[char]| StyledLine::of(&characters.iter().collect::<String>(), Style::new());
         let mut first = 0;
@@ -81,22 +81,43 @@ impl Input {
     }
 }
 
+/// Maps the control keys of shells to the keys that they stand for; returns also whether Control is held.
+fn emacs_key(key: KeyEvent) -> (KeyCode, bool) {
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let code = match key.code {
+        KeyCode::Char('h') if is_control => KeyCode::Backspace,
+        KeyCode::Char('d') if is_control => KeyCode::Delete,
+        KeyCode::Char('b') if is_control => KeyCode::Left,
+        KeyCode::Char('f') if is_control => KeyCode::Right,
+        KeyCode::Char('a') if is_control => KeyCode::Home,
+        KeyCode::Char('e') if is_control => KeyCode::End,
+        code => code,
+    };
+    (code, is_control)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn control(letter: char) -> KeyEvent {
+        KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)
+    }
+
     #[test]
     fn a_line_is_edited_as_in_a_shell() {
         let mut input = Input::of("两个 words");
-        assert!(input.takes(&Key::Control('w')));
+        assert!(input.press(control('w')));
         assert_eq!(input.text(), "两个 ");
-        assert!(input.takes(&Key::Text("词\n\u{1b}x".to_owned())));
+        input.insert("词\n\u{1b}x");
         assert_eq!(input.text(), "两个 词  x");
-        assert!(!input.takes(&Key::Home) && !input.takes(&Key::Backspace) && input.takes(&Key::Delete));
-        assert!(!input.takes(&Key::Right) && input.takes(&Key::Control('u')));
+        assert!(
+            !input.press(KeyCode::Home.into()) && !input.press(KeyCode::Backspace.into()) && input.press(control('d'))
+        );
+        assert!(!input.press(KeyCode::Right.into()) && input.press(control('u')));
         assert_eq!(input.text(), " 词  x");
-        assert!(input.takes(&Key::Control('k')) && input.text().is_empty());
-        input.takes(&Key::Text("长".repeat(2_000)));
+        assert!(input.press(control('k')) && input.text().is_empty());
+        input.insert(&"长".repeat(2_000));
         assert_eq!(input.text().chars().count(), CHARACTERS_MAX);
         for width in 0..9 {
             let (line, column) = input.shown(width);

@@ -1,40 +1,42 @@
-//! `manent search -i`: type, see what is found as you type, choose, open.
+//! Interactive search of `manent search -i`: searches while the query is typed, and opens the chosen hit.
 
-mod keys;
 mod input;
 mod terminal;
 mod preview;
 mod frame;
 
 use crate::context::CommandContext;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use crossterm::clipboard::CopyToClipboard;
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
+use crossterm::{Command, cursor, execute};
 use input::Input;
-use keys::{Key, Keys};
 use manent::store::LocatedMessage;
 use manent::{
     BoundedCount, ConversationId, Hit, Include, MessageId, SearchCursor, SearchOrder, SearchPage, SearchQuery,
 };
 use preview::Preview;
-use std::fmt::Write as _;
+use std::io::{Write as _, stdout};
 use std::time::Duration;
 use terminal::Terminal;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
-/// So long after a key a search begins, so that fast typing is one search.
+/// Delay of a search after the last key press.
 const DEBOUNCE: Duration = Duration::from_millis(60);
-/// How many hits are read at a time.
+/// Page size of a search.
 const HITS: u32 = 50;
-/// What terminals take for their clipboard.
+/// Limit of terminals for one clipboard sequence.
 const COPY_BYTES_MAX: usize = 74_000;
 
-/// Where somebody wants to go.
+/// The chosen hit.
 pub struct Picked {
     pub conversation: ConversationId,
     pub message: Option<MessageId>,
 }
 
-/// Where is looked.
+/// The searched conversations.
 #[derive(Clone, PartialEq, Eq)]
 enum Scope {
     All,
@@ -42,22 +44,22 @@ enum Scope {
     Everything,
 }
 
-/// Which page of hits.
+/// The requested page of hits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Page {
     First,
     After(SearchCursor),
 }
 
-/// What comes back from the store.
+/// Results of the background tasks.
 enum PickerEvent {
     Found { number: u64, page: Page, found: manent::Result<SearchPage> },
     Read(manent::Result<LocatedMessage>),
 }
 
-/// Everything that is shown, and what is under way.
+/// State of the picker.
 struct Picker<'a> {
-    desk: &'a CommandContext,
+    context: &'a CommandContext,
     sender: UnboundedSender<PickerEvent>,
     input: Input,
     scope: Scope,
@@ -70,42 +72,42 @@ struct Picker<'a> {
     top: usize,
     preview: Option<Preview>,
     problem: Option<String>,
-    said: Option<&'static str>,
-    /// The search whose answer is waited for; answers to others come too late.
+    notice: Option<&'static str>,
+    /// Number of the newest search; results of older ones are ignored.
     number: u64,
-    /// The search whose answer is shown.
+    /// Number of the newest search that finished.
     answered: u64,
-    /// A search begins then.
+    /// When the next search starts.
     due: Option<Instant>,
-    /// Somebody pressed Enter before the answer was there.
+    /// Enter was pressed before the search finished: opens the first hit of its result.
     opens: bool,
     /// The message that is being read.
     reading: Option<MessageId>,
 }
 
-/// What a key comes to.
+/// The effect of a key.
 enum Outcome {
     Stay,
     Leave,
     Open,
 }
 
-/// Lets somebody choose a hit; nothing if they leave.
-pub async fn pick(desk: &CommandContext, wish: SearchQuery) -> Result<Option<Picked>> {
-    let (teller, told) = unbounded_channel();
-    let scope = match wish.within {
-        Some(id) => Scope::One(id, desk.database.conversation(id).await?.title),
-        None if wish.include.trashed && wish.include.branches => Scope::Everything,
+/// Runs the picker; returns `None` if it is left without a choice.
+pub async fn pick(context: &CommandContext, query: SearchQuery) -> Result<Option<Picked>> {
+    let (sender, results) = unbounded_channel();
+    let scope = match query.within {
+        Some(id) => Scope::One(id, context.database.conversation(id).await?.title),
+        None if query.include.trashed && query.include.branches => Scope::Everything,
         None => Scope::All,
     };
-    let (terminal, bytes) = Terminal::enter()?;
+    let (terminal, events) = Terminal::enter()?;
     let mut picker = Picker {
-        desk,
-        sender: teller,
-        input: Input::of(&wish.text),
+        context,
+        sender,
+        input: Input::of(&query.text),
         scope,
-        order: wish.order,
-        include: wish.include,
+        order: query.order,
+        include: query.include,
         hits: Vec::new(),
         total: None,
         next: None,
@@ -113,14 +115,14 @@ pub async fn pick(desk: &CommandContext, wish: SearchQuery) -> Result<Option<Pic
         top: 0,
         preview: None,
         problem: None,
-        said: None,
+        notice: None,
         number: 0,
         answered: 0,
         due: Some(Instant::now()),
         opens: false,
         reading: None,
     };
-    let picked = picker.run(&terminal, bytes, told).await;
+    let picked = picker.run(&terminal, events, results).await;
     drop(terminal);
     picked
 }
@@ -129,37 +131,36 @@ impl Picker<'_> {
     async fn run(
         &mut self,
         terminal: &Terminal,
-        mut bytes: UnboundedReceiver<Vec<u8>>,
-        mut told: UnboundedReceiver<PickerEvent>,
+        mut events: UnboundedReceiver<Option<Event>>,
+        mut results: UnboundedReceiver<PickerEvent>,
     ) -> Result<Option<Picked>> {
         let ended = crate::commands::serve::ended();
         tokio::pin!(ended);
-        let (mut keys, mut drawn) = (Keys::default(), (size(), String::new()));
+        let mut drawn = (size(), String::new());
         loop {
             let (width, height) = size();
             self.keep_in_view(height);
-            let shown = ((width, height), self.drawing(width, height));
-            if shown != drawn {
-                terminal::write(&shown.1)?;
-                drawn = shown;
+            let drawing = ((width, height), self.drawing(width, height)?);
+            if drawing != drawn {
+                let mut out = stdout().lock();
+                out.write_all(drawing.1.as_bytes()).and_then(|()| out.flush()).context("writing to the terminal")?;
+                drawn = drawing;
             }
-            if !terminal.is_ours() {
-                bail!("a defect of this program; it is above");
+            if !terminal.is_raw() {
+                bail!("internal error; see the message above");
             }
             let due = self.due.unwrap_or_else(|| Instant::now() + Duration::from_secs(3_600));
             tokio::select! {
-                came = bytes.recv() => {
-                    let Some(came) = came else { bail!("the terminal is gone") };
-                    for key in keys.take(&came) {
-                        match self.key(&key, frame::list_rows(height))? {
-                            Outcome::Stay => {}
-                            Outcome::Leave => return Ok(None),
-                            Outcome::Open => return Ok(self.picked()),
-                        }
+                event = events.recv() => {
+                    let Some(event) = event else { bail!("the terminal was closed") };
+                    match self.event(event, frame::list_rows(height))? {
+                        Outcome::Stay => {}
+                        Outcome::Leave => return Ok(None),
+                        Outcome::Open => return Ok(self.picked()),
                     }
                 }
-                Some(told) = told.recv() => {
-                    self.receive(told)?;
+                Some(event) = results.recv() => {
+                    self.receive(event)?;
                     if self.is_settled() && std::mem::take(&mut self.opens) && !self.hits.is_empty() {
                         return Ok(self.picked());
                     }
@@ -170,18 +171,24 @@ impl Picker<'_> {
         }
     }
 
-    /// What is written to show everything at once.
-    fn drawing(&self, width: usize, height: usize) -> String {
+    /// Returns the bytes that draw a whole frame.
+    fn drawing(&self, width: usize, height: usize) -> Result<String> {
         let frame = self.frame(width, height);
         let is_styled = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-        let mut text = String::from("\x1b[?2026h\x1b[?25l");
+        let position = |column: usize, row: usize| cursor::MoveTo(saturated(column), saturated(row));
+        let mut text = String::new();
+        BeginSynchronizedUpdate.write_ansi(&mut text)?;
+        cursor::Hide.write_ansi(&mut text)?;
         for (row, line) in frame.rows.iter().enumerate() {
-            let line = if is_styled { line.styled() } else { line.plain() };
-            let _ = write!(text, "\x1b[{};1H{line}\x1b[K", row + 1);
+            position(0, row).write_ansi(&mut text)?;
+            text.push_str(&if is_styled { line.styled() } else { line.plain() });
+            Clear(ClearType::UntilNewLine).write_ansi(&mut text)?;
         }
         let (row, column) = frame.cursor;
-        let _ = write!(text, "\x1b[{};{}H\x1b[?25h\x1b[?2026l", row + 1, column + 1);
-        text
+        position(column, row).write_ansi(&mut text)?;
+        cursor::Show.write_ansi(&mut text)?;
+        EndSynchronizedUpdate.write_ansi(&mut text)?;
+        Ok(text)
     }
 
     fn picked(&self) -> Option<Picked> {
@@ -189,39 +196,58 @@ impl Picker<'_> {
         Some(Picked { conversation: hit.conversation, message: hit.message })
     }
 
-    /// Says whether what is shown is the answer to what was typed.
+    /// Returns whether the shown hits are those of the typed query.
     fn is_settled(&self) -> bool {
         self.due.is_none() && self.answered == self.number
     }
 
-    fn key(&mut self, key: &Key, page: usize) -> Result<Outcome> {
-        (self.said, self.opens) = (None, false);
-        match key {
-            Key::Escape | Key::Control('c') => return Ok(Outcome::Leave),
-            Key::Control('d') if self.input.text().is_empty() => return Ok(Outcome::Leave),
-            Key::Enter if !self.is_settled() => {
+    fn event(&mut self, event: Option<Event>, page: usize) -> Result<Outcome> {
+        match event {
+            Some(Event::Key(key)) if key.kind != KeyEventKind::Release => return self.key(key, page),
+            Some(Event::Paste(text)) => {
+                (self.notice, self.opens) = (None, false);
+                self.input.insert(&text);
+                self.due = Some(Instant::now() + DEBOUNCE);
+            }
+            _ => {}
+        }
+        Ok(Outcome::Stay)
+    }
+
+    fn key(&mut self, key: KeyEvent, page: usize) -> Result<Outcome> {
+        (self.notice, self.opens) = (None, false);
+        // No key has a meaning together with Alt.
+        if key.modifiers.contains(KeyModifiers::ALT) {
+            return Ok(Outcome::Stay);
+        }
+        match (key.code, key.modifiers.contains(KeyModifiers::CONTROL)) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), true) => return Ok(Outcome::Leave),
+            (KeyCode::Char('d'), true) if self.input.text().is_empty() => return Ok(Outcome::Leave),
+            (KeyCode::Enter, _) | (KeyCode::Char('j'), true) if !self.is_settled() => {
                 self.opens = true;
                 self.due = self.due.map(|_| Instant::now());
             }
-            Key::Enter if self.hits.get(self.chosen).is_some() => return Ok(Outcome::Open),
-            Key::Up | Key::Control('p') => self.choose(self.chosen.saturating_sub(1)),
-            Key::Down | Key::Control('n') => self.choose(self.chosen + 1),
-            Key::PageUp => self.choose(self.chosen.saturating_sub(page)),
-            Key::PageDown => self.choose(self.chosen + page),
-            Key::Tab | Key::Control('r') => {
+            (KeyCode::Enter, _) | (KeyCode::Char('j'), true) if self.hits.get(self.chosen).is_some() => {
+                return Ok(Outcome::Open);
+            }
+            (KeyCode::Up, _) | (KeyCode::Char('p'), true) => self.choose(self.chosen.saturating_sub(1)),
+            (KeyCode::Down, _) | (KeyCode::Char('n'), true) => self.choose(self.chosen + 1),
+            (KeyCode::PageUp, _) => self.choose(self.chosen.saturating_sub(page)),
+            (KeyCode::PageDown, _) => self.choose(self.chosen + page),
+            (KeyCode::Tab, _) | (KeyCode::Char('r'), true) => {
                 self.scope = self.next_scope();
                 self.due = Some(Instant::now());
             }
-            Key::Control('s') => {
+            (KeyCode::Char('s'), true) => {
                 self.order = match self.order {
                     SearchOrder::Newest => SearchOrder::Relevance,
                     SearchOrder::Relevance => SearchOrder::Newest,
                 };
                 self.due = Some(Instant::now());
             }
-            Key::Control('y') => self.copy()?,
+            (KeyCode::Char('y'), true) => self.copy()?,
             _ => {
-                if self.input.takes(key) {
+                if self.input.press(key) {
                     self.due = Some(Instant::now() + DEBOUNCE);
                 }
             }
@@ -278,7 +304,7 @@ impl Picker<'_> {
             },
             neighbours: 2,
             typing: true,
-            offset_seconds: self.desk.now.offset().seconds(),
+            offset_seconds: self.context.now.offset().seconds(),
             after: match page {
                 Page::First => None,
                 Page::After(cursor) => Some(cursor),
@@ -286,21 +312,21 @@ impl Picker<'_> {
             limit: HITS,
             ..SearchQuery::default()
         };
-        let (database, teller, number) = (self.desk.database.clone(), self.sender.clone(), self.number);
+        let (database, sender, number) = (self.context.database.clone(), self.sender.clone(), self.number);
         tokio::spawn(async move {
             let found = database.search(&query).await;
-            drop(teller.send(PickerEvent::Found { number, page, found }));
+            drop(sender.send(PickerEvent::Found { number, page, found }));
         });
         // What is shown stays until the answer is there, but nothing is read behind it meanwhile.
         self.next = None;
     }
 
-    fn receive(&mut self, told: PickerEvent) -> Result<()> {
-        if let PickerEvent::Found { number, .. } = &told {
+    fn receive(&mut self, event: PickerEvent) -> Result<()> {
+        if let PickerEvent::Found { number, .. } = &event {
             // A late answer to an older question changes nothing.
             self.answered = self.answered.max(*number);
         }
-        match told {
+        match event {
             PickerEvent::Found { number, .. } if number != self.number => {}
             PickerEvent::Found { page, found: Ok(found), .. } => self.take(page, found),
             PickerEvent::Found { found: Err(manent::Error::Query(problem)), .. } => {
@@ -333,8 +359,8 @@ impl Picker<'_> {
         let is_there = self.preview.as_ref().is_some_and(|preview| preview.is_of(hit));
         let Some(message) = hit.message.filter(|message| !is_there && self.reading != Some(*message)) else { return };
         self.reading = Some(message);
-        let (database, teller) = (self.desk.database.clone(), self.sender.clone());
-        tokio::spawn(async move { drop(teller.send(PickerEvent::Read(database.message(message).await))) });
+        let (database, sender) = (self.context.database.clone(), self.sender.clone());
+        tokio::spawn(async move { drop(sender.send(PickerEvent::Read(database.message(message).await))) });
     }
 
     fn show(&mut self, placed: &LocatedMessage) {
@@ -353,42 +379,20 @@ impl Picker<'_> {
             _ => &hit.snippet.text,
         };
         if text.len() > COPY_BYTES_MAX {
-            self.said = Some("too long to copy");
+            self.notice = Some("too long to copy");
             return Ok(());
         }
-        terminal::write(&format!("\x1b]52;c;{}\x07", base64(text.as_bytes())))?;
-        self.said = Some("copied");
+        execute!(stdout(), CopyToClipboard::to_clipboard_from(text)).context("writing to the terminal")?;
+        self.notice = Some("copied");
         Ok(())
     }
 }
 
-/// How many columns and rows there are.
+/// Returns the number of columns and rows.
 fn size() -> (usize, usize) {
     terminal_size::terminal_size().map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)))
 }
 
-/// Writes bytes as terminals want them for the clipboard.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let number = three.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for place in 0..4 {
-            let letter = LETTERS[(number >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= three.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_copied_is_written_as_everybody_writes_it() {
-        for (bytes, expected) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("你好", "5L2g5aW9")] {
-            assert_eq!(base64(bytes.as_bytes()), expected);
-        }
-    }
+fn saturated(number: usize) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
 }

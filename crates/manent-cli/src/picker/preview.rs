@@ -7,19 +7,18 @@ use manent::text::{Clock, Query, field_texts};
 use manent::{Hit, Message, MessageId};
 use std::ops::Range;
 
-/// How much of a long message is shown before and behind what was found, in characters.
+/// Maximum length of the preview before and behind the first hit, in characters.
 const PREVIEW_CHARACTERS: usize = 4_000;
 /// The text of the chosen message.
 pub struct Preview {
     message: MessageId,
-    /// What it says.
     pub text: String,
-    /// The lines around what was found.
+    /// The lines around the first hit.
     pub lines: Vec<StyledLine>,
 }
 
 impl Preview {
-    /// Takes the text of a message in which something was found, or as much of it as anybody reads here.
+    /// Builds the preview of a message around its first hit.
     pub fn of(message: &Message, hit: &Hit, typed: &str) -> Self {
         // Only the words are looked for, so the clock does not matter.
         let query = Query::typing(typed, Clock::default()).ok();
@@ -34,7 +33,7 @@ impl Preview {
         Self { message: message.id, text: message.content.body.words(), lines }
     }
 
-    /// Says whether it is what a hit shows.
+    /// Returns whether this is the preview of a hit.
     pub fn is_of(&self, hit: &Hit) -> bool {
         hit.message == Some(self.message) && hit.fold.is_none()
     }

@@ -1,55 +1,48 @@
-//! The terminal while the picker has it: raw keys, another screen, and everything as it was in the end.
+//! Raw mode and the alternate screen of the terminal, restored on drop and on panic.
 
 use anyhow::{Context, Result, bail};
-use parking_lot::Mutex;
-use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
-use std::io::{IsTerminal, Write};
+use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event};
+use crossterm::terminal::{
+    DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    is_raw_mode_enabled,
+};
+use crossterm::{cursor, execute};
+use std::io::{IsTerminal, stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Another screen, lines that do not wrap, pasted text in brackets.
-const ENTER: &str = "\x1b[?1049h\x1b[?7l\x1b[?2004h";
-const LEAVE: &str = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
+/// Interval at which the reader checks whether it is to stop, and the caller whether the window was resized.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How the terminal was, while it is ours.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
-
-/// A terminal that is given back when this goes.
+/// A terminal in raw mode.
 pub struct Terminal {
     stop: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Terminal {
-    /// Takes the terminal. Keys come as bytes; none at all each time a while has passed.
-    pub fn enter() -> Result<(Self, UnboundedReceiver<Vec<u8>>)> {
-        if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+    /// Enters raw mode. The receiver yields `None` after each poll interval without an event.
+    pub fn enter() -> Result<(Self, UnboundedReceiver<Option<Event>>)> {
+        if !stdin().is_terminal() || !stdout().is_terminal() {
             bail!("-i needs a terminal to type and to look at; without it, `manent search QUERY` prints what it finds");
         }
         restore_on_panic();
-        let before = tcgetattr(std::io::stdin()).context("looking at the terminal")?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        // A read ends after a tenth of a second, so that the one who reads can be asked to stop, and an escape alone be
-        // told from one that begins a sequence.
-        raw.special_codes[SpecialCodeIndex::VMIN] = 0;
-        raw.special_codes[SpecialCodeIndex::VTIME] = 1;
-        *BEFORE.lock() = Some(before);
+        enable_raw_mode().context("setting the terminal to raw mode")?;
         let stop = Arc::new(AtomicBool::new(false));
         let mut terminal = Self { stop: stop.clone(), reader: None };
-        tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).context("taking the terminal")?;
-        write(ENTER)?;
-        let (sender, receiver) = unbounded_channel();
+        execute!(stdout(), EnterAlternateScreen, DisableLineWrap, EnableBracketedPaste)
+            .context("writing to the terminal")?;
+        let (sender, events) = unbounded_channel();
         terminal.reader = Some(std::thread::spawn(move || read(&sender, &stop)));
-        Ok((terminal, receiver))
+        Ok((terminal, events))
     }
 
-    /// Says whether the terminal is still ours; a panic elsewhere gives it back.
-    pub fn is_ours(&self) -> bool {
-        BEFORE.lock().is_some()
+    /// Returns whether the terminal is still in raw mode; a panic on any thread restores it.
+    pub fn is_raw(&self) -> bool {
+        is_raw_mode_enabled().unwrap_or(false)
     }
 }
 
@@ -57,52 +50,40 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(reader) = self.reader.take() {
-            // Whoever reads next, a pager perhaps, is to get all the keys.
+            // The next program that reads the terminal, such as a pager, must get every key.
             let _ = reader.join();
         }
-        give_back();
+        restore();
     }
 }
 
-fn give_back() {
-    let before = BEFORE.lock().take();
-    if let Some(before) = before {
-        let _ = write(LEAVE);
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &before);
+fn restore() {
+    if is_raw_mode_enabled().unwrap_or(false) {
+        let _ = execute!(stdout(), DisableBracketedPaste, EnableLineWrap, cursor::Show, LeaveAlternateScreen);
+        let _ = disable_raw_mode();
     }
 }
 
-/// What a panic says is to be read on the usual screen.
+/// Restores the terminal before a panic message is printed.
 fn restore_on_panic() {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {
-        let usual = std::panic::take_hook();
+        let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
-            usual(panic);
+            restore();
+            previous(panic);
         }));
     });
 }
 
-/// Writes to the terminal.
-pub fn write(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("writing to the terminal")
-}
-
-fn read(sender: &UnboundedSender<Vec<u8>>, stop: &AtomicBool) {
-    let mut bytes = [0; 1_024];
-    let mut at_once = 0;
+fn read(sender: &UnboundedSender<Option<Event>>, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
-        let started = Instant::now();
-        let read = match rustix::io::read(std::io::stdin(), &mut bytes) {
-            Ok(read) => read,
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(_) => return,
+        let event = match event::poll(POLL_INTERVAL) {
+            Ok(true) => event::read().map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
         };
-        // A terminal that is gone has nothing to read, and says so without waiting.
-        at_once = if read == 0 && started.elapsed() < Duration::from_millis(20) { at_once + 1 } else { 0 };
-        if at_once > 20 || sender.send(bytes[..read].to_vec()).is_err() {
+        if !event.is_ok_and(|event| sender.send(event).is_ok()) {
             return;
         }
     }

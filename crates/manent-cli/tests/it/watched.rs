@@ -160,8 +160,13 @@ impl Shown {
         };
         let mut text = String::from_utf8_lossy(&self.unread[..whole]).into_owned();
         // A sequence that is not complete waits for the rest of it.
-        if let Some(start) = text.rfind('\u{1b}').filter(|start| sequence(&text[*start..]).is_none()) {
-            text.truncate(start);
+        let mut complete = 0;
+        while let Some(start) = text[complete..].find('\u{1b}').map(|start| complete + start) {
+            match sequence(&text[start..]) {
+                Some(length) => complete = start + length,
+                None => text.truncate(start),
+            }
+            complete = complete.min(text.len());
         }
         self.unread.drain(..text.len());
         self.raw.push_str(&text);
@@ -251,7 +256,7 @@ impl Shown {
 fn sequence(text: &str) -> Option<usize> {
     match text.as_bytes().get(1)? {
         b'[' => text[2..].find(|character: char| ('@'..='~').contains(&character)).map(|last| last + 3),
-        b']' => text.find('\u{7}').map(|last| last + 1),
+        b']' => text.find("\u{1b}\\").map(|last| last + 2),
         other => panic!("an unknown escape sequence: {other}"),
     }
 }

@@ -82,13 +82,13 @@ pub trait ExportSource {
     /// How many there are.
     fn count(&self) -> usize;
     /// Returns one with what is attached to it.
-    fn conversation(&mut self, place: usize) -> Result<ExportedConversation, WriteError>;
+    fn conversation(&mut self, index: usize) -> Result<ExportedConversation, WriteError>;
     /// Returns its messages from a number on, in order; none at the end.
-    fn messages(&mut self, place: usize, from: usize) -> Result<Vec<ExportedMessage>, WriteError>;
+    fn messages(&mut self, index: usize, from: usize) -> Result<Vec<ExportedMessage>, WriteError>;
     /// Returns the messages of the path that ends with this one, shown or not.
-    fn path_to(&mut self, place: usize, head: MessageId) -> Result<Vec<ExportedMessage>, WriteError>;
+    fn path_to(&mut self, index: usize, head: MessageId) -> Result<Vec<ExportedMessage>, WriteError>;
     /// Returns its events after a cursor, in order; none at the end.
-    fn events(&mut self, place: usize, after: i64) -> Result<Vec<Event>, WriteError>;
+    fn events(&mut self, index: usize, after: i64) -> Result<Vec<Event>, WriteError>;
     /// Returns the documents of a kind with their origins.
     fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError>;
     /// Returns the first piece from a number on of a blob, by its SHA-256, with its number; none behind the last, or if it is

@@ -9,7 +9,7 @@ use manent::{AuthenticatedKey, Database};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The credential of a caller.
 #[derive(Clone)]
@@ -94,9 +94,7 @@ impl Credential {
 }
 
 fn until(end: Timestamp) -> Duration {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
-    let left = i128::from(end.0) - i128::try_from(now).unwrap_or(i128::MAX);
-    Duration::from_micros(u64::try_from(left.max(0)).unwrap_or(u64::MAX))
+    Duration::from_micros(u64::try_from(end.0.saturating_sub(manent::store::now().0)).unwrap_or(0))
 }
 
 /// The authenticated caller of a request, with its access scope.

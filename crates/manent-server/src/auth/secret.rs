@@ -1,5 +1,6 @@
 //! Secrets: random, stored in files that only their owner can read, never printed.
 
+use manent::private_files;
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
@@ -41,24 +42,11 @@ impl fmt::Debug for Secret {
 /// Writes a file with owner-only permissions, atomically.
 pub fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    make_private_folder(folder)?;
+    private_files::create_folders(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let partial = folder.join(format!(".{name}.{}.partial", std::process::id()));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&partial)?;
+    let mut file = private_files::open_options().write(true).create(true).truncate(true).open(&partial)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&partial, path)
-}
-
-/// Creates a folder with owner-only permissions, unless it exists.
-pub fn make_private_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

@@ -1,162 +1,165 @@
-//! Bridge between async bodies and the blocking readers and writers of the library.
+//! Bridge between async HTTP bodies and the blocking readers and writers of the library.
+//!
+//! The blocking side runs on a `spawn_blocking` thread. It must not be inside of `Handle::block_on`, because every read
+//! and write is one; futures that read or write are run by `futures_executor::block_on`.
 
-use crate::problem::{ApiResult, Problem};
+use crate::problem::Problem;
 use axum::body::Body;
 use axum::http::StatusCode;
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, stream};
-use std::io::{self, Read, Write};
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
+use std::io::{self, BufWriter};
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::io::DuplexStream;
+use tokio::sync::oneshot;
+use tokio_io_timeout::TimeoutWriter;
+use tokio_util::io::{ReaderStream, StreamReader, SyncIoBridge};
 
-/// Capacity of the channel between the two sides, in chunks.
-const PIECES: usize = 8;
-const PIECE: usize = 1 << 16;
+/// Capacity of the pipe behind a writer.
+const PIPE_BYTES: usize = 1 << 19;
+const CHUNK_BYTES: usize = 1 << 16;
 
 /// Stall timeout: a side that makes no progress for this long is treated as disconnected.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Blocks the current thread on a future, with the stall timeout. The other side needs no thread of its own.
-fn wait<T>(work: impl Future<Output = T>) -> io::Result<T> {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let (waker, started) = (Waker::from(Arc::new(Unpark(thread::current()))), Instant::now());
-    // The caller may be inside a task that has used up its cooperative budget; without `unconstrained` it would never
-    // be ready.
-    let mut work = pin!(tokio::task::unconstrained(work));
-    loop {
-        if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return Ok(done);
-        }
-        let left = STALL_TIMEOUT.saturating_sub(started.elapsed());
-        if left.is_zero() {
-            return Err(io::Error::from(io::ErrorKind::TimedOut));
-        }
-        thread::park_timeout(left);
+/// Blocking writer of a response body.
+pub type BodyWriter = BufWriter<SyncIoBridge<Pin<Box<TimeoutWriter<DuplexStream>>>>>;
+
+/// Marks a response body as complete. If it is dropped instead, the body is aborted, so that a partial body is not taken
+/// for the whole.
+pub struct Completion(oneshot::Sender<()>);
+
+impl Completion {
+    pub fn complete(self) {
+        // If the reader is gone, there is no body to complete.
+        let _ = self.0.send(());
     }
 }
 
-/// Blocking writer whose bytes become a stream.
-pub struct BodyWriter {
-    sender: Sender<io::Result<Bytes>>,
-    buffer: Vec<u8>,
-}
-
-/// Aborts a stream so that its reader sees an error.
-pub struct AbortHandle(Sender<io::Result<Bytes>>);
-
-impl AbortHandle {
-    /// Aborts the stream.
-    pub fn send(self) {
-        // If the reader is gone, no abort is needed.
-        let _ = wait(self.0.send(Err(io::Error::other("cut"))));
-    }
-}
-
-impl BodyWriter {
-    /// Returns a handle that can abort the stream later.
-    pub fn breaker(&self) -> AbortHandle {
-        AbortHandle(self.sender.clone())
-    }
-}
-
-impl Write for BodyWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= PIECE {
-            self.flush()?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.buffer.is_empty() {
-            return Ok(());
-        }
-        let piece = Bytes::from(std::mem::take(&mut self.buffer));
-        wait(self.sender.send(Ok(piece)))?.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
-    }
-}
-
-impl Drop for BodyWriter {
-    fn drop(&mut self) {
-        // A disconnected reader is not an error of the writer.
-        let _ = self.flush();
-    }
-}
-
-/// Creates a writer for a blocking thread, and the stream of its output.
-pub fn out() -> (BodyWriter, impl Stream<Item = io::Result<Bytes>>) {
-    let (sender, receiver) = channel(PIECES);
-    let pieces = stream::unfold(receiver, |mut receiver: Receiver<io::Result<Bytes>>| async move {
-        receiver.recv().await.map(|piece| (piece, receiver))
+/// Creates a writer for a blocking thread and the stream of its output, which ends when the writer is dropped and its
+/// completion is known.
+pub fn writer() -> (BodyWriter, Completion, impl Stream<Item = io::Result<Bytes>>) {
+    let (write, read) = tokio::io::duplex(PIPE_BYTES);
+    let mut write = Box::pin(TimeoutWriter::new(write));
+    write.as_mut().set_timeout_pinned(Some(STALL_TIMEOUT));
+    let (sender, completed) = oneshot::channel();
+    let end = stream::once(completed).filter_map(async |completed| match completed {
+        Ok(()) => None,
+        Err(_) => Some(Err(io::Error::other("the body was aborted"))),
     });
-    (BodyWriter { sender, buffer: Vec::with_capacity(PIECE) }, pieces)
+    let chunks = ReaderStream::with_capacity(read, CHUNK_BYTES).chain(end);
+    (BufWriter::with_capacity(CHUNK_BYTES, SyncIoBridge::new(write)), Completion(sender), chunks)
 }
 
-/// Blocking reader of a body.
-pub struct BodyReader {
-    receiver: Receiver<io::Result<Bytes>>,
-    piece: Bytes,
+/// Blocking reader of a request body; its errors are [`BodyError`]s.
+pub type BodyReader = SyncIoBridge<StreamReader<BoxStream<'static, Result<Bytes, BodyError>>, Bytes>>;
+
+/// Why the rest of a request body cannot be read.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+pub enum BodyError {
+    #[error("the body ended early")]
+    EndedEarly,
+    #[error("nothing of the body came for a minute; what came before is stored")]
+    TimedOut,
+    #[error("the body is larger than {limit} bytes; what came before is stored")]
+    TooLarge { limit: usize },
 }
 
-impl Read for BodyReader {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while self.piece.is_empty() {
-            match wait(self.receiver.recv())? {
-                Some(piece) => self.piece = piece?,
-                None => return Ok(0),
-            }
-        }
-        let taken = self.piece.split_to(into.len().min(self.piece.len()));
-        into[..taken.len()].copy_from_slice(&taken);
-        Ok(taken.len())
+impl BodyError {
+    /// Returns the body's error that caused an I/O error, if one did.
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref().copied()
     }
 }
 
-/// Returns a future that feeds a body to a blocking thread, and the reader for that thread.
-pub fn into(body: Body, limit: usize) -> (impl Future<Output = ApiResult<()>>, BodyReader) {
-    let (sender, receiver) = channel(PIECES);
-    let feed = async move {
-        let (mut pieces, mut size) = (body.into_data_stream(), 0usize);
-        loop {
-            let next = tokio::time::timeout(STALL_TIMEOUT, pieces.next()).await;
-            let piece = match next {
-                Ok(None) => return Ok(()),
-                Ok(Some(Ok(piece))) => piece,
-                Ok(Some(Err(_))) => {
-                    pass(&sender, Err(io::Error::from(io::ErrorKind::UnexpectedEof))).await;
-                    return Err(Problem::invalid("the body ended early"));
-                }
-                Err(_) => {
-                    pass(&sender, Err(io::Error::from(io::ErrorKind::TimedOut))).await;
-                    let why = "nothing of the body came for a minute; what came before is stored";
-                    return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "time_out", why));
-                }
-            };
-            size += piece.len();
-            if size > limit {
-                pass(&sender, Err(io::Error::other("too large"))).await;
-                let why = format!("the body is larger than {limit} bytes; what came before is stored");
-                return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why));
-            }
-            if !pass(&sender, Ok(piece)).await {
-                // The reader has stopped and reports the reason itself.
-                return Ok(());
-            }
-        }
-    };
-    (feed, BodyReader { receiver, piece: Bytes::new() })
+impl From<BodyError> for io::Error {
+    fn from(error: BodyError) -> Self {
+        Self::other(error)
+    }
 }
 
-async fn pass(sender: &Sender<io::Result<Bytes>>, piece: io::Result<Bytes>) -> bool {
-    sender.send(piece).await.is_ok()
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        let why = error.to_string();
+        match error {
+            BodyError::EndedEarly => Self::invalid(why),
+            BodyError::TimedOut => Self::new(StatusCode::REQUEST_TIMEOUT, "time_out", why),
+            BodyError::TooLarge { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why),
+        }
+    }
+}
+
+/// Returns a reader of a body for a blocking thread. Fails behind `limit` bytes and after the stall timeout.
+pub fn reader(body: Body, limit: usize) -> BodyReader {
+    let chunks = stream::try_unfold((body.into_data_stream(), 0), move |(mut chunks, size)| async move {
+        let next = tokio::time::timeout(STALL_TIMEOUT, chunks.next()).await.map_err(|_| BodyError::TimedOut)?;
+        let Some(chunk) = next.transpose().map_err(|_| BodyError::EndedEarly)? else { return Ok(None) };
+        let size = size + chunk.len();
+        match size > limit {
+            true => Err(BodyError::TooLarge { limit }),
+            false => Ok(Some((chunk, (chunks, size)))),
+        }
+    });
+    SyncIoBridge::new(StreamReader::new(chunks.boxed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+
+    /// Runs blocking work on a thread whose waits advance the paused clock.
+    async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+        let (sender, done) = oneshot::channel();
+        std::thread::spawn(move || drop(sender.send(work())));
+        done.await.expect("no panic")
+    }
+
+    fn read_all(mut reader: BodyReader) -> (Vec<u8>, Option<BodyError>) {
+        let mut bytes = Vec::new();
+        let error = reader.read_to_end(&mut bytes).err();
+        (bytes, error.map(|error| BodyError::of(&error).expect("an error of the body")))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn body_reader_stalled_times_out() {
+        let chunks = stream::iter([Ok::<_, io::Error>(Bytes::from_static(b"one"))]).chain(stream::pending());
+        let reader = reader(Body::from_stream(chunks), 10);
+        let (bytes, error) = on_thread(move || read_all(reader)).await;
+        assert_eq!(bytes, b"one");
+        assert!(matches!(error, Some(BodyError::TimedOut)), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn body_reader_behind_its_limit_fails() {
+        let (fits, too_large) = (reader(Body::from("12345"), 5), reader(Body::from("123456"), 5));
+        assert!(matches!(on_thread(move || read_all(fits)).await, (bytes, None) if bytes == b"12345"));
+        let (_, error) = on_thread(move || read_all(too_large)).await;
+        assert!(matches!(error, Some(BodyError::TooLarge { limit: 5 })), "{error:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn body_writer_stalled_times_out() {
+        let (mut writer, _completion, _chunks) = writer();
+        let error = on_thread(move || writer.write_all(&vec![0; 2 * PIPE_BYTES])).await.expect_err("stalled");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn body_without_completion_is_aborted() {
+        for is_complete in [true, false] {
+            let (mut writer, completion, chunks) = writer();
+            let writing = on_thread(move || {
+                writer.write_all(b"one").expect("written");
+                drop(writer);
+                if is_complete {
+                    completion.complete();
+                }
+            });
+            let (chunks, ()) = tokio::join!(chunks.collect::<Vec<_>>(), writing);
+            assert_eq!(chunks.first().and_then(|chunk| chunk.as_ref().ok()), Some(&Bytes::from_static(b"one")));
+            assert_eq!(chunks.iter().any(Result::is_err), !is_complete);
+        }
+    }
 }

@@ -131,7 +131,7 @@ impl FairQueue {
         };
         self.call(tenant);
         // A request leaves the queue only by getting its permit.
-        waiting.await.expect("whoever waits in a line gets a turn")
+        waiting.await.expect("every queued request is admitted")
     }
 
     /// Hands permits to the first requests of a queue, up to the limits.

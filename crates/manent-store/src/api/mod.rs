@@ -5,6 +5,7 @@ pub mod transaction;
 pub mod permissions;
 pub(crate) mod journal_kind;
 pub mod query;
+pub(crate) mod clock;
 pub mod search;
 pub(crate) mod cursor_serde;
 pub(crate) mod list_cursor;

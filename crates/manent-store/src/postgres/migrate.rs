@@ -6,7 +6,6 @@ use super::sql_rewrite::TABLES;
 use crate::api::error::{Result, StoreError};
 use crate::api::transaction::Position;
 use crate::engine::apply::stream;
-use crate::engine::commit::execute::now;
 use crate::engine::commit::{backfill_authors, participants, tx};
 use crate::engine::sql::connection::{DbResult, EngineError, execute, query_one, query_optional};
 use manent_model::DigestKey;
@@ -230,7 +229,7 @@ fn fill(client: &Client, filled: u8, key: &DigestKey) -> DbResult<()> {
     if filled < STREAMS {
         let sql = "insert into counter (name, next) values ($1, 1) on conflict (name) do nothing";
         execute(client, sql, ["stream"])?;
-        stream::fill(client.into(), now())?;
+        stream::fill(client.into(), crate::api::clock::now().0)?;
     }
     tx::fill_macs(client.into(), key)?;
     mark_filled(client)?;

@@ -3,7 +3,7 @@
 use super::connection::{APPLICATION_ID, SqliteOptions, failed, make_private, sync_folder, user_version};
 use crate::api::error::{Result, StoreError};
 use crate::engine::apply::stream;
-use crate::engine::commit::{backfill_authors, execute, participants, tx};
+use crate::engine::commit::{backfill_authors, participants, tx};
 use crate::engine::sql::connection::DbResult;
 use manent_model::DigestKey;
 use rusqlite::{Connection, TransactionBehavior};
@@ -65,7 +65,7 @@ pub(super) fn to_version(connection: &mut Connection, options: &SqliteOptions, w
                 }
                 PARTICIPANTS => participants::fill((&*transaction).into())?,
                 WRITERS => backfill_authors::fill((&*transaction).into())?,
-                STREAMS => stream::fill((&*transaction).into(), execute::now())?,
+                STREAMS => stream::fill((&*transaction).into(), crate::api::clock::now().0)?,
                 _ => {}
             }
         }

@@ -28,12 +28,12 @@ pub struct ErasedContent {
     /// Managed backups that were removed.
     pub backups_removed: i64,
     /// What remains.
-    pub kept: Kept,
+    pub kept: RemainingContent,
 }
 
 /// Where erased content remains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Kept {
+pub struct RemainingContent {
     /// Managed backups that still contain the erased content.
     pub backups: i64,
     /// Name tables of the store that keep names used by erased messages: each name is stored once for all
@@ -62,6 +62,6 @@ impl Database {
             (Some(folder), OldBackups::Keep) => (0, backups(folder)?.len() as i64),
         };
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        Ok(ErasedContent { receipt, backups_removed, kept: Kept { backups, names } })
+        Ok(ErasedContent { receipt, backups_removed, kept: RemainingContent { backups, names } })
     }
 }

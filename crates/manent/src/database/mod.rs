@@ -18,7 +18,7 @@ pub(crate) mod search;
 pub(crate) mod maintenance;
 pub(crate) mod erase;
 
-use crate::database::ulid::{UlidGenerator, fresh_key, made_at, now};
+use crate::database::ulid::{UlidGenerator, fresh_key, made_at};
 use crate::error::{Error, Result};
 use crate::location::Location;
 use manent_model::{Author, Timestamp};
@@ -115,7 +115,7 @@ impl Database {
         let made = made_at(key);
         let at = match made {
             Some(made) => made,
-            None => self.store.idempotent_request_time(bytes.clone()).await?.unwrap_or_else(now),
+            None => self.store.idempotent_request_time(bytes.clone()).await?.unwrap_or_else(manent_store::now),
         };
         // The same key text under two API keys means two requests, which must not get the same ids.
         let ids = match &self.grant {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallDraft {
-    /// The last message in its context; `None` if there was none.
+    /// The last message in its context; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<MessageId>,
     /// The model.

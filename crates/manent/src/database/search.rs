@@ -1,7 +1,6 @@
 //! Full-text search and maintenance of its index.
 
 use crate::database::Database;
-use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use manent_model::ConversationId;
 use manent_store::{
@@ -74,7 +73,7 @@ impl SearchQuery {
 impl Database {
     /// Searches messages, and conversations by title and tags. Messages that are not indexed yet are found as well.
     pub async fn search(&self, query: &SearchQuery) -> Result<SearchPage> {
-        let now = now();
+        let now = manent_store::now();
         let clock = Clock { now, offset_seconds: query.offset_seconds };
         let parsed = match query.typing {
             true => Query::typing(&query.text, clock),

@@ -2,7 +2,6 @@
 
 use crate::database::Database;
 use crate::database::message_draft::MessageDraft;
-use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use manent_model::{ConversationId, MessageId, MessageStatus, Timestamp};
 use manent_store::{Change, Expect, Finish, OpenStream, StoreError};
@@ -37,7 +36,7 @@ impl Database {
     /// [`STREAM_LEASE`] or a timeout of its own.
     pub async fn end_idle_streams(&self, idle: Duration) -> Result<u64> {
         let idle = i64::try_from(idle.as_micros()).unwrap_or(i64::MAX);
-        let before = Timestamp(now().0.saturating_sub(idle));
+        let before = Timestamp(manent_store::now().0.saturating_sub(idle));
         let mut ended = 0;
         loop {
             let page = self.store.idle_streams(before, PAGE).await?;

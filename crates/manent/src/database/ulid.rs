@@ -2,7 +2,6 @@
 
 use manent_model::Timestamp;
 use parking_lot::Mutex;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Monotonic ULID generator: ids of one process sort in the order of their creation.
 pub(crate) struct UlidGenerator {
@@ -42,7 +41,7 @@ impl UlidGenerator {
     /// Returns the time now.
     pub(crate) fn now(&self) -> Timestamp {
         match self.clock {
-            Clock::System => now(),
+            Clock::System => manent_store::now(),
             Clock::Stopped(at) => at,
         }
     }
@@ -82,12 +81,6 @@ fn with_room(mut bytes: [u8; 16]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Returns the time now.
-pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    Timestamp(since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX)))
-}
-
 /// Prefix of generated idempotency keys.
 const OWN_KEY: &str = "mnt-";
 /// The hexadecimal digits of its time.
@@ -99,7 +92,7 @@ const CLOCKS_DIFFER_SECONDS: i64 = 3600;
 /// Generates an idempotency key for a request that came without one; it contains its creation time.
 pub fn request_key() -> String {
     let chance: String = fresh_key()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{OWN_KEY}{:0TIME_DIGITS$x}{chance}", now().0)
+    format!("{OWN_KEY}{:0TIME_DIGITS$x}{chance}", manent_store::now().0)
 }
 
 /// Returns the creation time of a key, if [`request_key`] could have generated it within the last week, for which keys
@@ -107,7 +100,7 @@ pub fn request_key() -> String {
 pub(crate) fn made_at(key: &str) -> Option<Timestamp> {
     let digits = key.strip_prefix(OWN_KEY).filter(|digits| digits.len() == TIME_DIGITS + RANDOM_DIGITS)?;
     let time = i64::from_str_radix(digits.get(..TIME_DIGITS)?, 16).ok()?;
-    let now = now().0;
+    let now = manent_store::now().0;
     let is_recent = time > now - REMEMBERED_SECONDS * 1_000_000 && time < now + CLOCKS_DIFFER_SECONDS * 1_000_000;
     is_recent.then_some(Timestamp(time))
 }
@@ -133,12 +126,12 @@ mod tests {
 
     #[test]
     fn a_key_of_our_own_says_when_it_was_made() {
-        let before = now();
+        let before = manent_store::now();
         let (key, other) = (request_key(), request_key());
         assert_ne!(key, other);
         let made = made_at(&key).expect("just now");
-        assert!(before <= made && made <= now());
-        let in_days = |days: i64| format!("mnt-{:016x}{:016x}", now().0 + days * 24 * 3_600_000_000, 0);
+        assert!(before <= made && made <= manent_store::now());
+        let in_days = |days: i64| format!("mnt-{:016x}{:016x}", manent_store::now().0 + days * 24 * 3_600_000_000, 0);
         for strange in ["mnt-", "mnt-ffffffffffffffff0000000000000000", "mnt-中", &in_days(-8), &in_days(1)] {
             assert_eq!(made_at(strange), None, "{strange}");
         }

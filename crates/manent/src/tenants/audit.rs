@@ -1,14 +1,13 @@
 //! The audit log: actions with actor and time, chained by digests.
 
 use super::Tenants;
-use crate::database::ulid::now;
 use crate::error::Result;
 use manent_store::system::{AuditPage, AuditQuery, AuditReport, NewAuditRecord};
 
 impl Tenants {
     /// Appends an entry; it is on disk when this returns.
     pub async fn audit(&self, line: NewAuditRecord) -> Result<()> {
-        Ok(self.inner.system.audit(now(), line).await?)
+        Ok(self.inner.system.audit(manent_store::now(), line).await?)
     }
 
     /// Returns entries, newest first.

@@ -2,7 +2,6 @@
 
 use super::{Tenants, system_place};
 use crate::database::Database;
-use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use crate::location::Location;
 use crate::transfer::backup;
@@ -51,10 +50,11 @@ impl Tenants {
     /// one by one.
     pub async fn restore_system(from: impl AsRef<Path>, place: &Location, by: AuditSubject) -> Result<()> {
         backup::refuse_half(from.as_ref())?;
-        let system = SystemStore::open(system_place(place)?, now())?;
+        let system = SystemStore::open(system_place(place)?, manent_store::now())?;
         let line = NewAuditRecord::new("system.restore", None, by);
         let restored =
-            backup::with_copy(from.as_ref(), async |copy| Ok(system.restore(copy, now(), line).await?)).await;
+            backup::with_copy(from.as_ref(), async |copy| Ok(system.restore(copy, manent_store::now(), line).await?))
+                .await;
         system.close().await?;
         restored
     }

@@ -2,7 +2,6 @@
 //! query to the system store: an unknown key and a wrong one are both just not found, so they cannot be told apart.
 
 use super::Tenants;
-use crate::database::ulid::now;
 use crate::error::Result;
 use manent_model::{ApiKeySecret, Author, Key, KeyDigest, KeyId, TenantId, TenantStatus, Timestamp};
 use manent_store::Permissions;
@@ -241,7 +240,7 @@ impl Tenants {
 
     /// Authenticates an API key, or returns why it is refused.
     pub fn authenticate(&self, word: &str) -> Result<AuthenticatedKey, Refusal> {
-        let now = now();
+        let now = manent_store::now();
         let pass = self.inner.credentials.authenticate(word, now)?;
         self.note_use(&pass.key, now);
         Ok(pass)
@@ -249,7 +248,7 @@ impl Tenants {
 
     /// Authenticates by key id, for a session that was started with the key.
     pub fn authenticate_session(&self, id: KeyId) -> Result<AuthenticatedKey, Refusal> {
-        let now = now();
+        let now = manent_store::now();
         let pass = self.inner.credentials.authenticate_session(id, now)?;
         self.note_use(&pass.key, now);
         Ok(pass)

@@ -2,7 +2,6 @@
 
 use super::{Tenants, files, spawn_detached};
 use crate::database::Database;
-use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use crate::location::Location;
 use crate::transfer::backup::renew_backups;
@@ -79,7 +78,7 @@ impl Tenants {
     /// Erases what remains of a tenant with status `erasing`.
     async fn resume_erasures(&self, row: &TenantRow) -> Result<Erasure> {
         let id = row.tenant.id;
-        let mut erasure = Erasure { tenant: id.to_string(), at: now(), ..Erasure::default() };
+        let mut erasure = Erasure { tenant: id.to_string(), at: manent_store::now(), ..Erasure::default() };
         let gone = self.destroy(row).await?;
         (erasure.conversations, erasure.messages) = (gone.conversations, gone.messages);
         (erasure.rows, erasure.files, erasure.bytes) = (gone.rows, gone.files, gone.bytes);
@@ -94,7 +93,7 @@ impl Tenants {
         let receipt = serde_json::to_string(&erasure).expect("numbers are JSON");
         let by = AuditSubject::actor(manent_model::AuditActor::Server);
         let line = NewAuditRecord::new("tenant.erased", Some(id), by).detail(&erasure);
-        let kept = self.inner.system.finish_erasing(id, receipt, now(), line).await?;
+        let kept = self.inner.system.finish_erasing(id, receipt, manent_store::now(), line).await?;
         self.renew_system_backups().await?;
         self.refresh().await?;
         // If another process erased it at the same time, its receipt was stored first and is returned.
@@ -134,7 +133,7 @@ impl Tenants {
         // Audited before it is done, and again with the result.
         self.audit(NewAuditRecord::new("user.erase", Some(tenant), by.clone()).about(user)).await?;
         self.revoke_keys_of(tenant, user, &by).await?;
-        let mut erasure = Erasure { tenant: tenant.to_string(), at: now(), ..Erasure::default() };
+        let mut erasure = Erasure { tenant: tenant.to_string(), at: manent_store::now(), ..Erasure::default() };
         // Content that the user imported with a key is stored under the name of the key. The store accepts nothing
         // more from the revoked key, so nothing is added after the search below.
         let keys = self.keys_of(tenant, user).await?;
@@ -158,7 +157,7 @@ impl Tenants {
         erasure.backups += self.forget_system_backups().await?;
         (erasure.users, erasure.keys) = (1, keys.len() as i64);
         let line = NewAuditRecord::new("user.erased", Some(tenant), by).detail(&erasure);
-        let gone = self.inner.system.forget_user(tenant, user.to_owned(), now(), line).await?;
+        let gone = self.inner.system.forget_user(tenant, user.to_owned(), manent_store::now(), line).await?;
         (erasure.users, erasure.keys, erasure.audit) = (gone.users, gone.keys, gone.audit);
         self.renew_system_backups().await?;
         self.refresh().await?;

@@ -19,15 +19,6 @@ pub fn folder(store: &Path) -> PathBuf {
     crate::transfer::backup::beside(store, "-tenants")
 }
 
-/// Creates a folder with owner-only permissions, unless it exists.
-pub fn make_private(folder: &Path) -> Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| Error::file("making", folder, error))
-}
-
 /// Returns the path of a tenant's store.
 pub fn store_of(home: &Path, tenant: TenantId) -> PathBuf {
     folder(home).join(format!("{tenant}.db"))

@@ -2,7 +2,6 @@
 
 use super::Tenants;
 use super::tenant::checked_name;
-use crate::database::ulid::now;
 use crate::error::Result;
 use manent_model::{ApiKeySecret, Key, KeyDraft, KeyId, TenantId};
 use manent_store::StoreError;
@@ -15,7 +14,7 @@ impl Tenants {
     /// Creates an API key. The secret is returned only here and not stored.
     pub async fn create_key(&self, tenant: TenantId, draft: KeyDraft, by: AuditSubject) -> Result<(Key, ApiKeySecret)> {
         let name = checked_name("key", &draft.name)?.to_owned();
-        let at = now();
+        let at = manent_store::now();
         let refused = |why: &str| Err(StoreError::Invalid(why.to_owned()).into());
         if draft.scopes.is_empty() {
             return refused("a key has at least one scope: read, append, manage, admin");
@@ -69,7 +68,7 @@ impl Tenants {
     /// Revokes a key, and ends every stream and session that was opened with it.
     pub async fn revoke_key(&self, tenant: TenantId, id: KeyId, by: AuditSubject) -> Result<Key> {
         let line = NewAuditRecord::new("key.revoke", Some(tenant), by).detail(id);
-        let key = self.inner.system.revoke_key(tenant, id, now(), line).await?;
+        let key = self.inner.system.revoke_key(tenant, id, manent_store::now(), line).await?;
         self.refresh().await?;
         Ok(key)
     }

@@ -19,9 +19,9 @@ pub use credentials::{AuthenticatedKey, Refusal};
 pub use erase::Erasure;
 
 use crate::database::Database;
-use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use crate::location::Location;
+use crate::private_files;
 use credentials::CredentialCache;
 use keyed_mutex::KeyedMutex;
 use manent_model::{DEFAULT_TENANT, TenantId, TenantStatus};
@@ -58,7 +58,7 @@ impl Tenants {
     /// This reads the stores before it returns; in an async program call it on a blocking thread.
     pub fn open(place: &Location, backups: Option<PathBuf>) -> Result<Self> {
         let home = Database::open_at(place)?;
-        let system = SystemStore::open(system_place(place)?, now())?;
+        let system = SystemStore::open(system_place(place)?, manent_store::now())?;
         let (place, registry) = (place.clone(), CredentialCache::default());
         let (stores, erasures, system_backups) = <_>::default();
         let inner = Inner {
@@ -228,7 +228,7 @@ fn system_place(place: &Location) -> Result<SystemLocation> {
     match place {
         Location::File(path) => {
             let folder = files::folder(path);
-            files::make_private(&folder)?;
+            private_files::create_folders(&folder).map_err(|error| Error::file("making", &folder, error))?;
             Ok(SystemLocation::File(folder.join(files::SYSTEM)))
         }
         Location::Server(options) => Ok(SystemLocation::Server(options.clone())),

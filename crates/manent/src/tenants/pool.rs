@@ -201,7 +201,7 @@ mod tests {
             assert!(closed.is_err(), "it was closed meanwhile");
             Ok(())
         };
-        stores.while_closed(id, destroy).await.expect("nobody had it open");
+        stores.while_closed(id, destroy).await.expect("the store is closed");
         assert!(open.list(manent_store::ListQuery::default()).await.is_err(), "an old handle still reads");
         let again = stores.make(id, place()).await.expect("it is our turn");
         assert!(again.list(manent_store::ListQuery::default()).await.is_ok());

@@ -1,7 +1,6 @@
 //! Tenant operations: create, list, suspend, and recovery of interrupted operations.
 
 use super::{TenantState, Tenants};
-use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use manent_model::{DEFAULT_TENANT, Tenant, TenantId, TenantStatus};
 use manent_store::StoreError;
@@ -16,7 +15,7 @@ impl Tenants {
         let name = checked_name("tenant", name)?;
         let id = self.home().new_id(TenantId::new);
         let line = NewAuditRecord::new("tenant.create", Some(id), by);
-        let row = self.inner.system.create_tenant(id, name.to_owned(), now(), line).await?;
+        let row = self.inner.system.create_tenant(id, name.to_owned(), manent_store::now(), line).await?;
         let made = self.make(&row).await?;
         self.refresh().await?;
         Ok(made)
@@ -27,7 +26,7 @@ impl Tenants {
         let id = row.tenant.id;
         self.open_store(id, TenantState::Anew).await?;
         let (from, to) = (&[TenantStatus::Making], TenantStatus::Active);
-        let row = self.inner.system.set_tenant_status(id, from, to, now(), None).await?;
+        let row = self.inner.system.set_tenant_status(id, from, to, manent_store::now(), None).await?;
         Ok(row.tenant)
     }
 
@@ -85,7 +84,7 @@ impl Tenants {
         by: AuditSubject,
     ) -> Result<Tenant> {
         let line = NewAuditRecord::new(action, Some(id), by);
-        let row = self.inner.system.set_tenant_status(id, from, to, now(), Some(line)).await?;
+        let row = self.inner.system.set_tenant_status(id, from, to, manent_store::now(), Some(line)).await?;
         self.refresh().await?;
         Ok(row.tenant)
     }

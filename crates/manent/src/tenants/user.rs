@@ -1,7 +1,6 @@
 //! User operations of a tenant.
 
 use super::Tenants;
-use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use manent_model::{TenantId, User};
 use manent_store::StoreError;
@@ -22,7 +21,8 @@ impl Tenants {
             return Err(StoreError::Invalid(format!("the name of a user has up to {ID_MAX} bytes on one line")).into());
         }
         let line = NewAuditRecord::new("user.put", Some(tenant), by).about(id);
-        let user = self.inner.system.put_user(tenant, id.to_owned(), name.to_owned(), now(), line).await?;
+        let user =
+            self.inner.system.put_user(tenant, id.to_owned(), name.to_owned(), manent_store::now(), line).await?;
         self.refresh().await?;
         Ok(user)
     }

@@ -4,6 +4,7 @@ use crate::database::Database;
 use crate::database::ulid::fresh_key;
 use crate::error::{Error, Result};
 use crate::location::Location;
+use crate::private_files;
 use manent_store::postgres::PostgresStore;
 use manent_store::sqlite::{SqliteOptions, SqliteStore};
 use manent_store::{BackupReport, Store, StoreError};
@@ -86,7 +87,7 @@ impl Database {
             Location::File(file) => {
                 refuse_to_overwrite(file)?;
                 if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                    make_private_folder(folder)?;
+                    private_files::create_folders(folder).map_err(|error| Error::file("creating", folder, error))?;
                 }
                 let partial = beside(file, ".partial");
                 // Removes what an earlier attempt left, so that a symlink placed there is not written through.
@@ -145,7 +146,7 @@ async fn folder_lock(folder: &Path) -> Result<File> {
 }
 
 fn name_of(kind: Kind) -> String {
-    let made_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+    let made_ms = manent_store::now().0 / 1_000;
     let kind = if kind == Kind::OnDemand { ON_DEMAND } else { "" };
     format!("{PREFIX}{made_ms:015}{kind}{SUFFIX}")
 }
@@ -211,22 +212,10 @@ async fn restore_checked(copy: &Path, to: &Location) -> Result<()> {
     }
 }
 
-/// Creates a folder with owner-only permissions, and its parents; an existing one is left unchanged.
-fn make_private_folder(folder: &Path) -> Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| Error::file("creating", folder, error))
-}
-
 /// Creates a temporary folder that other users can neither read nor write.
 fn private_folder() -> Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("manent-{}", manent_model::hex::encode(&fresh_key())));
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&folder).map_err(|error| Error::file("making", &folder, error))?;
+    private_files::create_folder(&folder).map_err(|error| Error::file("making", &folder, error))?;
     Ok(folder)
 }
 

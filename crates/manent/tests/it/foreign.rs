@@ -17,6 +17,7 @@ mod several;
 mod diverged;
 mod made_here;
 mod links;
+mod cancelled;
 mod vectors;
 mod pictures;
 

@@ -54,7 +54,7 @@ const BEGIN: &str = "<h2>Begin</h2>\n<pre>TOKEN=$(manent token)\n\
     <p>Errors are <code>application/problem+json</code> with a stable <code>code</code>. \
     The description itself is <a href=\"/api/v1/openapi.json\">openapi.json</a> (OpenAPI 3.1).</p>\n";
 
-struct Shown<'a> {
+struct DocumentedOperation<'a> {
     method: String,
     path: &'a str,
     id: &'a str,
@@ -62,11 +62,11 @@ struct Shown<'a> {
     value: &'a Value,
 }
 
-fn operations(description: &Value) -> Vec<Shown<'_>> {
+fn operations(description: &Value) -> Vec<DocumentedOperation<'_>> {
     let paths = description["paths"].as_object().into_iter().flatten();
-    let mut all: Vec<Shown<'_>> = paths
+    let mut all: Vec<DocumentedOperation<'_>> = paths
         .flat_map(|(path, methods)| {
-            methods.as_object().into_iter().flatten().map(move |(method, value)| Shown {
+            methods.as_object().into_iter().flatten().map(move |(method, value)| DocumentedOperation {
                 method: method.to_ascii_uppercase(),
                 path,
                 id: text(&value["operationId"]),
@@ -80,7 +80,7 @@ fn operations(description: &Value) -> Vec<Shown<'_>> {
     all
 }
 
-fn write_operation(html: &mut String, operation: &Shown<'_>) -> fmt::Result {
+fn write_operation(html: &mut String, operation: &DocumentedOperation<'_>) -> fmt::Result {
     let value = operation.value;
     writeln!(
         html,

@@ -9,7 +9,6 @@ use crate::engine::commit::tx::Tx;
 use crate::engine::sql::connection::{Connection, DbResult, execute, query_one, query_optional};
 use crate::engine::sql::tx_error::TxResult;
 use manent_model::{ConversationStatus, Digest};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How long the answer of an idempotency key is kept for replays.
 const REQUESTS_KEPT_MICROS: i64 = 7 * 86_400_000_000;
@@ -108,15 +107,9 @@ pub(crate) fn execute_transaction(tx: &mut Tx<'_>, prepared: &Prepared) -> TxRes
         let answer = serde_json::to_vec(&committed).map_err(|error| StoreError::Invalid(error.to_string()))?;
         let sql = "insert into request (key, digest, answer, at) values ($1, $2, $3, $4)";
         // The time of the transaction may come from a file; one in the far future would make all others look old.
-        execute(tx.connection, sql, (key, &digest.0[..], answer, now()))?;
+        execute(tx.connection, sql, (key, &digest.0[..], answer, crate::api::clock::now().0))?;
     }
     Ok(committed)
-}
-
-/// Returns the time of this machine, in microseconds.
-pub(crate) fn now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Returns the first and the last position of the commit in which a message arrived.

@@ -1,4 +1,4 @@
-//! Files for somebody who takes them away: the one that was written, or a zip of all.
+//! Download of an export: its only file, or a zip of all files.
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;

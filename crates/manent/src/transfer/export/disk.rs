@@ -1,5 +1,6 @@
 //! Exports on disk: a folder, one file, or a zip. All files are staged first and put in place together.
 
+use crate::private_files;
 use crate::transfer::export::bundle::DownloadBundle;
 use crate::transfer::export::staged::StagedFile;
 use manent_formats::core::names::is_safe;
@@ -101,10 +102,7 @@ impl DiskOut {
         if let Some(above) = folder.parent() {
             self.make_folder(above)?;
         }
-        let mut builder = std::fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+        private_files::create_folder(folder)?;
         self.folders.push(folder.to_owned());
         Ok(())
     }

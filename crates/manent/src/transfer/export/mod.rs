@@ -1,8 +1,7 @@
-//! Conversations, written in other programs' formats.
+//! Export to other programs' formats.
 //!
-//! A writer runs on a thread of its own and asks for what it writes; what it asks for is read from the store page by page.
+//! A writer runs on a blocking thread and reads the store page by page through [`store_source::StoreSource`].
 
-mod asking;
 mod disk;
 mod store_source;
 mod bundle;
@@ -12,7 +11,6 @@ mod staged;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::transfer::jsonl::ExportSelection;
-use asking::Asking;
 pub use bundle::DownloadBundle;
 pub use disk::{DiskOut, Replace};
 use manent_formats::core::media::MediaRestorer;
@@ -24,16 +22,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use staged::StagedFile;
 use std::collections::BTreeMap;
-use store_source::StoreSource;
+use store_source::{CancelOnDrop, StoreSource};
 
-/// What to write in another program's format, and how.
+/// Selection, format and options of an export.
 #[derive(Debug, Clone)]
 pub struct ExportPlan {
-    /// Which conversations.
+    /// The conversations to write.
     pub selection: ExportSelection,
-    /// The format.
+    /// The target format.
     pub format: &'static Format,
-    /// Its generation; none for the one that they came from, else the format's usual one.
+    /// Generation of the format; `None` for the one that the conversations were imported from, else the default.
     pub generation: Option<String>,
     /// Whether keys and passwords are taken out.
     pub secrets: Secrets,
@@ -46,30 +44,30 @@ impl ExportPlan {
     }
 }
 
-/// What was written.
+/// Result of an export.
 #[derive(Debug)]
 pub struct Exported<O> {
-    /// Where it went.
+    /// The sink.
     pub out: O,
-    /// How many conversations.
+    /// Number of conversations that were written.
     pub conversations: usize,
-    /// What the format cannot hold.
+    /// Content that the format cannot represent.
     pub losses: Vec<Lost>,
-    /// How many keys and passwords were taken out.
+    /// Redacted keys and passwords.
     pub redacted: u64,
     /// Records that could not be read and were left out.
     pub damaged: Vec<DamagedRecord>,
 }
 
 impl<O> Exported<O> {
-    /// Takes out where it went, for whoever finishes that.
+    /// Separates the sink, which the caller finishes, from the report.
     pub fn split(self) -> (O, Exported<()>) {
         let Self { out, conversations, losses, redacted, damaged } = self;
         (out, Exported { out: (), conversations, losses, redacted, damaged })
     }
 }
 
-/// Something that a format cannot hold.
+/// Content that a format cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
     /// What.
@@ -92,20 +90,21 @@ impl Database {
             ExportSelection::Everything => plain.not_trashed().await?,
             ExportSelection::Conversations(ids) => (ids.clone(), 0),
         };
-        let mut shelf = StoreSource::of((&plain, &strict, &damage), plan.format.name, &ids).await?;
-        let conversations = shelf.ordinals.len();
-        let (asking, mut asked) = Asking::new(shelf.root.clone(), shelf.ordinals.len());
+        let cancel = CancelOnDrop::default();
+        let reads = (plain, strict, damage.clone());
+        let mut source = StoreSource::open(reads, plan.format.name, &ids, &cancel).await?;
+        let conversations = source.count();
         let plan = plan.clone();
-        let thread = std::thread::spawn(move || {
-            let (mut asking, mut out, mut redacted) = (asking, out, 0);
+        let writer = tokio::task::spawn_blocking(move || {
+            let (mut out, mut redacted) = (out, 0);
             let mut safe = SafeNames(&mut out);
-            let mut write = |library: &mut dyn ExportSource| {
-                (plan.format.write)(&mut MediaRestorer::new(library), &mut safe, plan.generation.as_deref())
+            let mut write = |source: &mut dyn ExportSource| {
+                (plan.format.write)(&mut MediaRestorer::new(source), &mut safe, plan.generation.as_deref())
             };
             let losses = match plan.secrets {
-                Secrets::Keep => write(&mut asking)?,
+                Secrets::Keep => write(&mut source)?,
                 Secrets::Remove => {
-                    let mut clean = RedactedSource::new(&mut asking)?;
+                    let mut clean = RedactedSource::new(&mut source)?;
                     let losses = write(&mut clean)?;
                     redacted = clean.count();
                     losses
@@ -118,12 +117,8 @@ impl Database {
             }
             Ok(Exported { out, conversations, losses, redacted, damaged: Vec::new() })
         });
-        while let Some((question, answer)) = asked.recv().await {
-            // A writer that is gone wants no answer.
-            let _ = answer.send(shelf.answer(question).await.map_err(|error| error.into()));
-        }
-        let defect = || manent_formats::WriteError::Internal("the writer panicked".to_owned());
-        let written = thread.join().unwrap_or_else(|_| Err(defect()));
+        let defect = |_| Err(manent_formats::WriteError::Internal("the writer panicked".to_owned()));
+        let written = writer.await.unwrap_or_else(defect);
         let written = written.map_err(|source| Error::Unwritable { source })?;
         Ok(Exported { damaged: damage.records(), ..written })
     }

@@ -1,7 +1,7 @@
 //! The messages of a conversation in the order in which a file has them.
 //!
-//! The shown path says what is written. What an import brought and was removed here is reported as removed, and an edit
-//! takes over the record of the message that it replaced. What was said here behind it has no record.
+//! The current path is written. An imported message that was removed here is reported as removed, and an edit takes the
+//! record of the message that it replaced. Messages that were added here have no record.
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     pub is_removed: bool,
 }
 
-/// A message that an import brought.
+/// An imported message.
 struct ImportedMessage {
     id: MessageId,
     ordinal: i64,
@@ -82,7 +82,7 @@ pub(crate) async fn sequence(
 ) -> Result<(Vec<Entry>, usize)> {
     let path = path(database, id).await?;
     let shown: HashSet<MessageId> = path.iter().map(|(id, _)| *id).collect();
-    let (mut brought, mut roles, mut branches) = (HashMap::new(), HashMap::new(), Vec::new());
+    let (mut imported, mut roles, mut branches) = (HashMap::new(), HashMap::new(), Vec::new());
     let mut edits = LocalEdits::default();
     for branch in database.store.branches(id).await? {
         let (mut after, mut hidden) = (None, Vec::new());
@@ -94,7 +94,7 @@ pub(crate) async fn sequence(
             let ids = page.iter().map(|placed| placed.message.id).collect();
             for MessageOrigin { message, source, ordinal, external, .. } in database.store.message_origins(ids).await? {
                 if sources.contains(&source) {
-                    brought.insert(message, ImportedMessage { id: message, ordinal, external });
+                    imported.insert(message, ImportedMessage { id: message, ordinal, external });
                 }
             }
             for placed in page {
@@ -107,8 +107,8 @@ pub(crate) async fn sequence(
         }
         branches.push(hidden);
     }
-    let (entries, diverged) = merged(&path, &brought, &roles, &edits);
-    let is_left_out = |id: &MessageId| !brought.contains_key(id) || diverged.contains(id);
+    let (entries, diverged) = merged(&path, &imported, &roles, &edits);
+    let is_left_out = |id: &MessageId| !imported.contains_key(id) || diverged.contains(id);
     let others = branches.iter().filter(|hidden| hidden.iter().any(is_left_out)).count();
     Ok((entries, others))
 }
@@ -127,21 +127,21 @@ async fn path(database: &Database, id: ConversationId) -> Result<Vec<(MessageId,
     }
 }
 
-/// Puts what was taken out back to where it stood. Returns also the messages that an import brought beside what was said
-/// here meanwhile: they were never shown, and belong to a branch that is not written.
+/// Puts removed messages back at their original place. Returns also the imported messages that are parallel to messages
+/// added here: they were never shown, and belong to a branch that is not written.
 fn merged(
     path: &[(MessageId, String)],
-    brought: &HashMap<MessageId, ImportedMessage>,
+    imported: &HashMap<MessageId, ImportedMessage>,
     roles: &HashMap<MessageId, String>,
     edits: &LocalEdits,
 ) -> (Vec<Entry>, HashSet<MessageId>) {
     let mut diverged = HashSet::new();
     let shown: HashSet<MessageId> = path.iter().map(|(id, _)| *id).collect();
-    let anchors = path.iter().filter_map(|(id, _)| brought.get(id));
-    // A record that was read again in other words stands there once: the newer ones are shown.
+    let anchors = path.iter().filter_map(|(id, _)| imported.get(id));
+    // A record that was imported again with other content is written once: the newer one is shown.
     let again: HashSet<&str> = anchors.clone().filter_map(|one| one.external.as_deref()).collect();
     let at: HashSet<i64> = anchors.map(|one| one.ordinal).collect();
-    let mut hidden: Vec<&ImportedMessage> = brought
+    let mut hidden: Vec<&ImportedMessage> = imported
         .values()
         .filter(|one| !shown.contains(&one.id) && !at.contains(&one.ordinal))
         .filter(|one| one.external.as_deref().is_none_or(|external| !again.contains(external)))
@@ -150,7 +150,7 @@ fn merged(
     let mut hidden = hidden.into_iter().peekable();
     let (mut entries, mut new) = (Vec::new(), Vec::new());
     for (id, role) in path {
-        match brought.get(id) {
+        match imported.get(id) {
             None => new.push((*id, role.as_str())),
             Some(one) => {
                 let mut gone = Vec::new();

@@ -1,5 +1,6 @@
 //! One exported file: written under a temporary name beside its target, then put in place.
 
+use crate::private_files;
 use crate::transfer::export::Replace;
 use std::fs::File;
 use std::io;
@@ -28,11 +29,7 @@ impl StagedFile {
     pub fn create(target: &Path, replace: Replace) -> io::Result<(Self, File)> {
         check(target, replace)?;
         let temporary = beside(target, "tmp");
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&temporary)?;
+        let file = private_files::open_options().write(true).create_new(true).open(&temporary)?;
         Ok((Self { temporary, target: target.to_owned(), replace, is_placed: false }, file))
     }
 
@@ -112,7 +109,7 @@ fn check(target: &Path, replace: Replace) -> io::Result<()> {
     let (kind, name) = (metadata.file_type(), target.display());
     let refused = |why: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     if kind.is_symlink() {
-        // Through a link the file of somebody else would be written over.
+        // Through a link, an unrelated file would be overwritten.
         return refused(format!("{name} is a symbolic link; remove it or choose another name"));
     }
     if !kind.is_file() {

@@ -1,15 +1,14 @@
-//! The store's side: answers what a writer asks.
+//! [`ExportSource`] over the store: each call of a writer, which runs on a blocking thread, waits for reads of the store.
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::transfer::export::asking::{Answer, Question};
 use crate::transfer::export::sequence::{Entry, sequence};
 use crate::transfer::import::ImportedState;
 use crate::transfer::jsonl::or_damaged;
-use manent_formats::{ExportedConversation, ExportedMessage, ExportedRoot, Record};
+use manent_formats::{ExportSource, ExportedConversation, ExportedMessage, ExportedRoot, Record, WriteError};
 use manent_model::{
-    Body, Content, ConversationId, Document, Json, MessageId, Origin, OriginObject, Part, ProjectId, Source, SourceId,
-    blob_placeholder, hex,
+    Body, Content, ConversationId, Document, Event, Json, MessageId, Origin, OriginObject, Part, ProjectId, Source,
+    SourceId, blob_placeholder, hex,
 };
 use manent_store::{
     ConversationRef, DamageLog, DamagedRecord, Direction, DocumentsQuery, EventsQuery, MessageOrigin, MessagePageQuery,
@@ -17,76 +16,162 @@ use manent_store::{
 };
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::runtime::Handle;
 
 const PAGE: usize = 500;
 
-/// Conversations that are to be written.
-pub(crate) struct StoreSource<'a> {
-    /// Its reads leave damaged records out.
-    database: &'a Database,
-    /// Its reads fail where a record is damaged.
-    strict: &'a Database,
-    damage: &'a DamageLog,
-    /// The files of this format.
-    sources: HashSet<SourceId>,
-    pub root: Option<ExportedRoot>,
-    /// Those of them that lay where the root lies.
-    place: HashSet<SourceId>,
-    pub ordinals: Vec<(ConversationId, Option<Origin>)>,
-    /// The order of the conversation that was asked for last.
-    order: Option<(usize, Vec<Entry>)>,
-    /// Blobs that were compared with their digests.
-    compared: HashMap<[u8; 32], bool>,
+/// Ends an export when it is dropped: the next call of the writer fails.
+#[derive(Default)]
+pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
-impl<'a> StoreSource<'a> {
-    pub(crate) async fn of(
-        (database, strict, damage): (&'a Database, &'a Database, &'a DamageLog),
+/// Conversations to write, read from the store page by page.
+pub(crate) struct StoreSource {
+    runtime: Handle,
+    is_cancelled: Arc<AtomicBool>,
+    /// Its reads skip damaged records.
+    database: Database,
+    /// Its reads fail on a damaged record.
+    strict: Database,
+    damage: Arc<DamageLog>,
+    /// Imports of this format.
+    sources: HashSet<SourceId>,
+    root: Option<ExportedRoot>,
+    /// Those of `sources` that were imported from the path of `root`.
+    root_sources: HashSet<SourceId>,
+    conversations: Vec<(ConversationId, Option<Origin>)>,
+    /// The message order of the conversation that was read last, by its index.
+    order: Option<(usize, Vec<Entry>)>,
+    /// Whether the bytes of a blob match its digest, for those that were checked.
+    verified_blobs: HashMap<[u8; 32], bool>,
+}
+
+impl ExportSource for StoreSource {
+    fn root(&self) -> Option<&ExportedRoot> {
+        self.root.as_ref()
+    }
+
+    fn count(&self) -> usize {
+        self.conversations.len()
+    }
+
+    fn conversation(&mut self, index: usize) -> Result<ExportedConversation, WriteError> {
+        self.block_on(async |source| source.read_conversation(index).await)
+    }
+
+    fn messages(&mut self, index: usize, from: usize) -> Result<Vec<ExportedMessage>, WriteError> {
+        self.block_on_or_default(Some(index), async |source| {
+            let order = source.order(index).await?;
+            let page: Vec<Entry> = order.iter().skip(from).take(PAGE).copied().collect();
+            source.read_messages(&page).await
+        })
+    }
+
+    fn path_to(&mut self, index: usize, head: MessageId) -> Result<Vec<ExportedMessage>, WriteError> {
+        self.block_on_or_default(Some(index), async |source| {
+            source.order(index).await?;
+            let entries = source.entries_to(index, head).await?;
+            source.read_messages(&entries).await
+        })
+    }
+
+    fn events(&mut self, index: usize, after: i64) -> Result<Vec<Event>, WriteError> {
+        self.block_on_or_default(Some(index), async |source| {
+            let conversation = source.conversations[index].0;
+            let query = EventsQuery { conversation, channels: Vec::new(), after, limit: PAGE_MAX };
+            Ok(source.database.store.events(query).await?)
+        })
+    }
+
+    fn documents(&mut self, kind: &str) -> Result<Vec<(Document, Option<Record>)>, WriteError> {
+        self.block_on_or_default(None, async |source| source.read_documents(kind.to_owned()).await)
+    }
+
+    fn blob_piece(&mut self, sha256: &str, from: i64) -> Result<Option<(i64, Vec<u8>)>, WriteError> {
+        let digest = hex::decode(sha256).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+        let Some(digest) = digest else { return Ok(None) };
+        self.block_on_or_default(None, async |source| source.read_blob_piece(digest, from).await)
+    }
+}
+
+impl StoreSource {
+    pub(crate) async fn open(
+        (database, strict, damage): (Database, Database, Arc<DamageLog>),
         format: &str,
         ids: &[ConversationId],
+        cancel: &CancelOnDrop,
     ) -> Result<Self> {
         let all: Vec<Source> = database.sources().await?.into_iter().filter(|source| source.format == format).collect();
-        let sources = all.iter().map(|source| source.id).collect();
-        let mut shelf = Self {
+        let mut out = Self {
+            runtime: Handle::current(),
+            is_cancelled: cancel.0.clone(),
             database,
             strict,
             damage,
-            sources,
+            sources: all.iter().map(|source| source.id).collect(),
             root: None,
-            place: HashSet::new(),
-            ordinals: Vec::new(),
+            root_sources: HashSet::new(),
+            conversations: Vec::new(),
             order: None,
-            compared: HashMap::new(),
+            verified_blobs: HashMap::new(),
         };
         for id in ids {
-            if !shelf.has_path(*id).await? {
+            if !out.has_path(*id).await? {
                 continue;
             }
-            let origin = shelf.origin(OriginObject::Conversation(*id)).await?;
-            shelf.ordinals.push((*id, origin));
+            let origin = out.origin(OriginObject::Conversation(*id)).await?;
+            out.conversations.push((*id, origin));
         }
-        // In the order of their file; what came from none, or from another, follows.
-        shelf.ordinals.sort_by_key(|(_, origin)| origin.as_ref().map_or(i64::MAX, |origin| origin.ordinal));
-        let newest = shelf.ordinals.iter().filter_map(|(_, origin)| {
+        // In the order of their file, then those without an origin in this format.
+        out.conversations.sort_by_key(|(_, origin)| origin.as_ref().map_or(i64::MAX, |origin| origin.ordinal));
+        let newest = out.conversations.iter().filter_map(|(_, origin)| {
             let source = origin.as_ref()?.source;
             all.iter().position(|known| known.id == source)
         });
-        if let Some(from) = newest.max().map(|place| &all[place]) {
-            // A later import of the same file may have brought no conversation, but it says how the file looks now.
+        if let Some(from) = newest.max().map(|index| &all[index]) {
+            // A later import of the same file may contain no conversation, but it has the file's current style.
             let latest = all.iter().rfind(|source| source.path == from.path).unwrap_or(from);
-            shelf.place = all.iter().filter(|source| source.path == from.path).map(|source| source.id).collect();
-            shelf.root = Some(ExportedRoot { generation: latest.generation.clone(), style: latest.style.clone() });
+            out.root_sources = all.iter().filter(|source| source.path == from.path).map(|source| source.id).collect();
+            out.root = Some(ExportedRoot { generation: latest.generation.clone(), style: latest.style.clone() });
         }
-        Ok(shelf)
+        Ok(out)
     }
 
-    /// Says whether there is a path from the start of a conversation to its head; where a damaged branch breaks it, the
-    /// conversation is left out.
+    /// Waits for a read of the store, unless the export was cancelled.
+    fn block_on<T>(&mut self, read: impl AsyncFnOnce(&mut Self) -> Result<T>) -> Result<T, WriteError> {
+        if self.is_cancelled.load(Ordering::Relaxed) {
+            return Err(WriteError::Library("the export was cancelled".into()));
+        }
+        let runtime = self.runtime.clone();
+        runtime.block_on(read(self)).map_err(|error| WriteError::Library(error.into()))
+    }
+
+    /// Like `block_on`; a read that fails because of damage is logged and answered with the default.
+    fn block_on_or_default<T: Default>(
+        &mut self,
+        index: Option<usize>,
+        read: impl AsyncFnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T, WriteError> {
+        let conversation = index.map(|index| self.conversations[index].0);
+        self.block_on(async |source| {
+            let outcome = read(source).await;
+            Ok(or_damaged(&source.damage, conversation, outcome)?.unwrap_or_default())
+        })
+    }
+
+    /// Returns whether the path of a conversation can be read; a conversation whose branches are damaged is skipped.
     async fn has_path(&self, conversation: ConversationId) -> Result<bool> {
         let (branch, from, direction) = (None, None, Direction::Forward);
         let query = MessagePageQuery { conversation, branch, from, direction, limit: 1 };
         let window = self.database.store.message_page(query).await.map_err(Error::from);
-        Ok(or_damaged(self.damage, Some(conversation), window)?.is_some())
+        Ok(or_damaged(&self.damage, Some(conversation), window)?.is_some())
     }
 
     /// The newest origin of an object in this format.
@@ -101,68 +186,26 @@ impl<'a> StoreSource<'a> {
         Ok(origin.map(|origin| Record { external: origin.external, ordinal: origin.ordinal, raw: origin.raw }))
     }
 
-    /// Where a document came from: out of the root that is written, if it was ever there.
-    async fn record_here(&self, object: OriginObject) -> Result<Option<Record>> {
+    /// Returns the newest record of an object, preferring imports from the path of the root.
+    async fn root_record(&self, object: OriginObject) -> Result<Option<Record>> {
         let mut found = self.database.origins(OriginsQuery::Object(object)).await?;
         found.retain(|origin| self.sources.contains(&origin.source));
-        let here = found.iter().rposition(|origin| self.place.contains(&origin.source));
-        let origin = here.map(|place| found.swap_remove(place)).or_else(|| found.pop());
+        let at_root = found.iter().rposition(|origin| self.root_sources.contains(&origin.source));
+        let origin = at_root.map(|index| found.swap_remove(index)).or_else(|| found.pop());
         Ok(origin.map(|origin| Record { external: origin.external, ordinal: origin.ordinal, raw: origin.raw }))
     }
 
-    /// Answers with nothing where damage keeps it from answering, and notes that.
-    pub(crate) async fn answer(&mut self, question: Question) -> Result<Answer> {
-        let (conversation, nothing) = match &question {
-            Question::Conversation(_) => return self.read(question).await,
-            Question::Messages(place, _) | Question::PathTo(place, _) => {
-                (Some(self.ordinals[*place].0), Answer::Messages(Vec::new()))
-            }
-            Question::Events(place, _) => (Some(self.ordinals[*place].0), Answer::Events(Vec::new())),
-            Question::Documents(_) => (None, Answer::Documents(Vec::new())),
-            Question::BlobPiece(..) => (None, Answer::BlobPiece(None)),
-        };
-        let outcome = self.read(question).await;
-        Ok(or_damaged(self.damage, conversation, outcome)?.unwrap_or(nothing))
-    }
-
-    async fn read(&mut self, question: Question) -> Result<Answer> {
-        match question {
-            Question::Conversation(place) => Ok(Answer::Conversation(Box::new(self.conversation(place).await?))),
-            Question::Messages(place, from) => {
-                let order = self.order(place).await?;
-                let page: Vec<Entry> = order.iter().skip(from).take(PAGE).copied().collect();
-                Ok(Answer::Messages(self.messages(&page).await?))
-            }
-            Question::PathTo(place, head) => {
-                self.order(place).await?;
-                let entries = self.path_to(place, head).await?;
-                Ok(Answer::Messages(self.messages(&entries).await?))
-            }
-            Question::Events(place, after) => {
-                let conversation = self.ordinals[place].0;
-                let query = EventsQuery { conversation, channels: Vec::new(), after, limit: PAGE_MAX };
-                Ok(Answer::Events(self.database.store.events(query).await?))
-            }
-            Question::Documents(kind) => Ok(Answer::Documents(self.documents(kind).await?)),
-            Question::BlobPiece(sha256, from) => {
-                let digest = hex::decode(&sha256).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-                let Some(digest) = digest else { return Ok(Answer::BlobPiece(None)) };
-                Ok(Answer::BlobPiece(self.blob_piece(digest, from).await?))
-            }
-        }
-    }
-
-    /// Returns a piece of a blob whose bytes are all there: a writer cannot take back what it wrote of another.
-    async fn blob_piece(&mut self, sha256: [u8; 32], from: i64) -> Result<Option<(i64, Vec<u8>)>> {
-        let is_sound = match self.compared.get(&sha256) {
-            Some(is_sound) => *is_sound,
+    /// Returns a piece of a blob whose digest was verified: a writer cannot undo what it wrote of a damaged one.
+    async fn read_blob_piece(&mut self, sha256: [u8; 32], from: i64) -> Result<Option<(i64, Vec<u8>)>> {
+        let is_intact = match self.verified_blobs.get(&sha256) {
+            Some(is_intact) => *is_intact,
             None => {
-                let is_sound = self.is_sound(sha256).await?;
-                self.compared.insert(sha256, is_sound);
-                is_sound
+                let is_intact = self.check_digest(sha256).await?;
+                self.verified_blobs.insert(sha256, is_intact);
+                is_intact
             }
         };
-        if !is_sound {
+        if !is_intact {
             let (what, id) = ("blob".to_owned(), hex::encode(&sha256));
             self.damage.add(DamagedRecord { conversation: None, what, id });
             return Ok(None);
@@ -170,8 +213,8 @@ impl<'a> StoreSource<'a> {
         Ok(self.database.store.blob_piece(sha256, from).await?)
     }
 
-    /// Says whether the pieces of a blob have its digest, or there are none.
-    async fn is_sound(&self, sha256: [u8; 32]) -> Result<bool> {
+    /// Returns whether the pieces of a blob match its digest, or there are none.
+    async fn check_digest(&self, sha256: [u8; 32]) -> Result<bool> {
         let (mut hasher, mut from) = (Sha256::new(), 0);
         loop {
             match self.database.store.blob_piece(sha256, from).await {
@@ -186,17 +229,17 @@ impl<'a> StoreSource<'a> {
         }
     }
 
-    async fn order(&mut self, place: usize) -> Result<&[Entry]> {
-        if self.order.as_ref().is_none_or(|(known, _)| *known != place) {
-            let id = self.ordinals[place].0;
-            let found = sequence(self.database, self.strict, id, &self.sources).await;
-            let (entries, _) = or_damaged(self.damage, Some(id), found)?.unwrap_or_default();
-            self.order = Some((place, entries));
+    async fn order(&mut self, index: usize) -> Result<&[Entry]> {
+        if self.order.as_ref().is_none_or(|(known, _)| *known != index) {
+            let id = self.conversations[index].0;
+            let found = sequence(&self.database, &self.strict, id, &self.sources).await;
+            let (entries, _) = or_damaged(&self.damage, Some(id), found)?.unwrap_or_default();
+            self.order = Some((index, entries));
         }
         Ok(self.order.as_ref().map_or(&[][..], |(_, entries)| entries))
     }
 
-    async fn messages(&self, entries: &[Entry]) -> Result<Vec<ExportedMessage>> {
+    async fn read_messages(&self, entries: &[Entry]) -> Result<Vec<ExportedMessage>> {
         let store = &self.database.store;
         let ids = entries.iter().map(|entry| entry.id).collect();
         let found = store.messages(MessagesQuery::Ids(ids)).await?;
@@ -213,7 +256,7 @@ impl<'a> StoreSource<'a> {
             let origin = entry.record_of.and_then(|id| origins.get(&id));
             let mut content = found.remove(&entry.id)?;
             if !origins.contains_key(&entry.id) {
-                is_local(&mut content, origin);
+                escape_placeholders(&mut content, origin);
             }
             let origin = origin.filter(|origin| self.sources.contains(&origin.source)).cloned();
             let record =
@@ -223,19 +266,19 @@ impl<'a> StoreSource<'a> {
         Ok(out.collect())
     }
 
-    async fn path_to(&self, place: usize, head: MessageId) -> Result<Vec<Entry>> {
+    async fn entries_to(&self, index: usize, head: MessageId) -> Result<Vec<Entry>> {
         let store = &self.database.store;
         let found = store.messages(MessagesQuery::Ids(vec![head])).await?;
         let Some(placed) = found.first() else { return Ok(Vec::new()) };
         let is_shown = self.order.as_ref().is_some_and(|(known, entries)| {
-            *known == place && entries.iter().any(|entry| entry.id == head && !entry.is_removed)
+            *known == index && entries.iter().any(|entry| entry.id == head && !entry.is_removed)
         });
-        // A message may lie on several paths; the shown one is meant where it lies there.
+        // A message may be on several paths; the current one is used if the message is on it.
         let branch = (!is_shown).then_some(placed.branch);
         let (mut entries, mut from) = (Vec::new(), None);
         loop {
             let query = MessagePageQuery {
-                conversation: self.ordinals[place].0,
+                conversation: self.conversations[index].0,
                 branch,
                 from,
                 direction: Direction::Forward,
@@ -256,13 +299,13 @@ impl<'a> StoreSource<'a> {
         }
     }
 
-    async fn conversation(&self, place: usize) -> Result<ExportedConversation> {
-        let (id, origin) = &self.ordinals[place];
+    async fn read_conversation(&self, index: usize) -> Result<ExportedConversation> {
+        let (id, origin) = &self.conversations[index];
         let store = &self.database.store;
         let found = store.conversation(ConversationRef::Id(*id)).await?;
-        let conversation = found.ok_or_else(|| crate::error::Error::not_found("conversation", id))?;
+        let conversation = found.ok_or_else(|| Error::not_found("conversation", id))?;
         let annotations = self.database.annotations(*id).await;
-        let annotations = or_damaged(self.damage, Some(*id), annotations)?.unwrap_or_default();
+        let annotations = or_damaged(&self.damage, Some(*id), annotations)?.unwrap_or_default();
         let mut folds = Vec::with_capacity(annotations.folds.len());
         for fold in annotations.folds {
             let record = self.record(OriginObject::Fold(fold.id)).await?;
@@ -270,8 +313,8 @@ impl<'a> StoreSource<'a> {
         }
         folds
             .sort_by_key(|(_, record): &(_, Option<Record>)| record.as_ref().map_or(i64::MAX, |record| record.ordinal));
-        let found = sequence(self.database, self.strict, *id, &self.sources).await;
-        let (_, other_branches) = or_damaged(self.damage, Some(*id), found)?.unwrap_or_default();
+        let found = sequence(&self.database, &self.strict, *id, &self.sources).await;
+        let (_, other_branches) = or_damaged(&self.damage, Some(*id), found)?.unwrap_or_default();
         Ok(ExportedConversation {
             record: origin.as_ref().map(record_of),
             project: self.project(conversation.project).await?,
@@ -296,15 +339,15 @@ impl<'a> StoreSource<'a> {
     async fn project(&self, id: Option<ProjectId>) -> Result<Option<(manent_model::Project, Option<Record>)>> {
         let Some(id) = id else { return Ok(None) };
         let found = self.database.store.project(id).await.map_err(Error::from);
-        let Some(project) = or_damaged(self.damage, None, found)?.flatten() else { return Ok(None) };
+        let Some(project) = or_damaged(&self.damage, None, found)?.flatten() else { return Ok(None) };
         Ok(Some((project, self.record(OriginObject::Project(id)).await?)))
     }
 
-    async fn documents(&self, kind: String) -> Result<Vec<(Document, Option<Record>)>> {
+    async fn read_documents(&self, kind: String) -> Result<Vec<(Document, Option<Record>)>> {
         let mut documents = Vec::new();
         for document in self.database.store.documents(DocumentsQuery::Kind(kind)).await? {
             let object = OriginObject::Document(format!("{}/{}", document.kind, document.id));
-            let record = self.record_here(object).await?;
+            let record = self.root_record(object).await?;
             documents.push((document, record));
         }
         documents.sort_by_key(|(_, record)| record.as_ref().map_or(i64::MAX, |record| record.ordinal));
@@ -312,9 +355,9 @@ impl<'a> StoreSource<'a> {
     }
 }
 
-/// What was said here may look like a mark: one is only what it took over from the message whose place it has, or what its
-/// own parts show.
-fn is_local(content: &mut Content, from: Option<&MessageOrigin>) {
+/// Escapes text that only looks like a blob placeholder. Real ones come from the imported message that this one replaces,
+/// or refer to a blob of its own parts.
+fn escape_placeholders(content: &mut Content, from: Option<&MessageOrigin>) {
     let metadata = content.metadata.as_ref().map_or("", Json::text);
     if ![content.body.text(), metadata].iter().any(|text| text.contains(blob_placeholder::PREFIX)) {
         return;
@@ -332,12 +375,12 @@ fn is_local(content: &mut Content, from: Option<&MessageOrigin>) {
     content.metadata = metadata.map(literal);
 }
 
-/// A writer sees the frame that its reader made, not what the import kept around it.
+/// Returns the record with the frame that the format's reader made, without the state that the import stored around it.
 fn record_of(origin: &Origin) -> Record {
-    let kept: Option<ImportedState> = origin.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
+    let state: Option<ImportedState> = origin.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
     Record {
         external: origin.external.clone(),
         ordinal: origin.ordinal,
-        raw: kept.map(|kept| kept.frame.text().to_owned()),
+        raw: state.map(|state| state.frame.text().to_owned()),
     }
 }

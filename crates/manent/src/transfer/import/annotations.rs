@@ -1,6 +1,5 @@
 //! Import of what is attached to a conversation: folds, state, tool calls, events, bookmarks.
 
-use crate::database::ulid::now;
 use crate::error::Result;
 use crate::transfer::import::calls::KnownCalls;
 use crate::transfer::import::conversation_import::ConversationImport;
@@ -65,7 +64,7 @@ impl ConversationImport {
         }
         let after = item.after.and_then(|after| self.spot(after));
         let change = Change::SetState { conversation: self.id, name: item.name, after, value: Some(item.value) };
-        self.put(importer, now(), vec![change], item.record).await
+        self.put(importer, manent_store::now(), vec![change], item.record).await
     }
 
     async fn bookmark(&mut self, importer: &mut Importer<'_>, item: BookmarkItem, here: &Annotations) -> Result<()> {
@@ -78,7 +77,7 @@ impl ConversationImport {
             return Ok(());
         }
         let change = Change::SetBookmark { conversation: self.id, name: item.name, head, metadata: item.metadata };
-        self.put(importer, now(), vec![change], item.record).await
+        self.put(importer, manent_store::now(), vec![change], item.record).await
     }
 
     /// Skips events that are stored already. A log grows at its end and may lose its beginning, so the stored events
@@ -127,7 +126,7 @@ impl ConversationImport {
             }
             let count = events.len() as u64;
             let change = Change::AppendEvents { conversation: self.id, events };
-            match importer.commit(now(), vec![change]).await? {
+            match importer.commit(manent_store::now(), vec![change]).await? {
                 None => {
                     self.report.annotations += count;
                     importer.counts(record).mapped += count;

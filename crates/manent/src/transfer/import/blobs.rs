@@ -1,6 +1,5 @@
 //! Import of blobs in chunks, which arrive before the records that refer to them.
 
-use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use crate::transfer::import::importer::Importer;
 use crate::transfer::import::{ImportMode, Skipped};
@@ -31,7 +30,7 @@ impl Importer<'_> {
         }
         if let Incoming::Wanted = self.incoming {
             let change = Change::PutBlobPiece { sha256, size: size as i64, n: n as i64, last: is_last, bytes };
-            match self.database.commit_background(now(), None, change).await {
+            match self.database.commit_background(manent_store::now(), None, change).await {
                 Err(Error::Store(error)) if error.is_rejection() => {
                     self.incoming = Incoming::Refused(error.to_string());
                 }

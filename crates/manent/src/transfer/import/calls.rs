@@ -1,7 +1,6 @@
 //! Import of tool calls, matched with earlier imports by the part that requested them, or by call id if that part is
 //! gone.
 
-use crate::database::ulid::now;
 use crate::error::Result;
 use crate::transfer::import::conversation_import::ConversationImport;
 use crate::transfer::import::importer::Importer;
@@ -105,6 +104,6 @@ impl ConversationImport {
                 }
             }
         };
-        self.put(importer, now(), vec![change], item.record).await
+        self.put(importer, manent_store::now(), vec![change], item.record).await
     }
 }

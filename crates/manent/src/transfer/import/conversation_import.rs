@@ -1,6 +1,5 @@
 //! Import of one conversation: newly created, or merged into the stored one.
 
-use crate::database::ulid::now;
 use crate::error::Result;
 use crate::transfer::import::existing::ExistingConversation;
 use crate::transfer::import::importer::Importer;
@@ -166,7 +165,7 @@ impl ConversationImport {
 
     async fn created(&self, importer: &mut Importer<'_>, draft: ConversationDraft) -> Result<Option<StoreError>> {
         let changes = self.creation(importer, draft).await?;
-        importer.commit(now(), changes).await
+        importer.commit(manent_store::now(), changes).await
     }
 
     /// Returns the changes of a single commit that stores all of it; `None` if it needs several commits.
@@ -301,14 +300,14 @@ impl ConversationImport {
             return Ok(());
         }
         let change = self.storing(importer, &waiting);
-        if importer.commit(now(), vec![change]).await?.is_none() {
+        if importer.commit(manent_store::now(), vec![change]).await?.is_none() {
             self.base = None;
             self.stored_now(importer, &waiting);
             return Ok(());
         }
         for alone in waiting.chunks(1) {
             let change = self.storing(importer, alone);
-            match importer.commit(now(), vec![change]).await? {
+            match importer.commit(manent_store::now(), vec![change]).await? {
                 None => {
                     self.base = None;
                     self.stored_now(importer, alone);
@@ -369,7 +368,7 @@ impl ConversationImport {
         self.attach(importer).await?;
         if let Some(message) = show {
             let change = Change::MoveHead { conversation: self.id, to: HeadTarget::Message(message) };
-            importer.commit(now(), vec![change]).await?;
+            importer.commit(manent_store::now(), vec![change]).await?;
         }
         importer.mapped(self.item.record);
         self.finish(importer, is_new).await
@@ -388,7 +387,7 @@ impl ConversationImport {
     /// The metadata to set when a conversation was imported completely for the first time.
     fn first_patch(&self) -> ConversationPatch {
         let item = &self.item;
-        let created_at = item.created_at.or(self.last_at).unwrap_or_else(now);
+        let created_at = item.created_at.or(self.last_at).unwrap_or_else(manent_store::now);
         let active_at = item.active_at.or(self.last_at).unwrap_or(created_at);
         ConversationPatch {
             status: Some(item.status),
@@ -428,7 +427,7 @@ impl ConversationImport {
         if !is_new && self.imported.as_ref() != Some(&self.imported_state()) {
             changes.extend(self.origin(importer).await?);
         }
-        if let Some(error) = importer.commit(now(), changes).await? {
+        if let Some(error) = importer.commit(manent_store::now(), changes).await? {
             self.skip(importer, "", error.to_string());
         }
         Ok(())

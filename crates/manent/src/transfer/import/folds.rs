@@ -1,6 +1,5 @@
 //! Import of folds, matched with earlier imports by their ids in the file.
 
-use crate::database::ulid::now;
 use crate::error::Result;
 use crate::transfer::import::conversation_import::ConversationImport;
 use crate::transfer::import::importer::Importer;
@@ -25,7 +24,7 @@ impl ConversationImport {
             .and_then(|(first, last)| Some(MessageRange { first: self.spot(first)?, last: self.spot(last)? }));
         let covers: Vec<MessageRange> = covers.into_iter().collect();
         let known = self.known_fold(importer, &item, here).await?;
-        let at = item.at.map_or_else(now, |time| time.at);
+        let at = item.at.map_or_else(manent_store::now, |time| time.at);
         if let Some((fold, origin)) = &known
             && fold.after == after
             && fold.covers == covers
@@ -70,7 +69,7 @@ impl ConversationImport {
             _ => None,
         });
         for name in folds.filter(|name| here.bookmarks.iter().any(|known| known.name == *name) && !is_bookmark(name)) {
-            importer.commit(now(), vec![Change::RemoveBookmark { conversation: self.id, name }]).await?;
+            importer.commit(manent_store::now(), vec![Change::RemoveBookmark { conversation: self.id, name }]).await?;
         }
         Ok(())
     }

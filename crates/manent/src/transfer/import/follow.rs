@@ -5,7 +5,6 @@
 //! reference, so a message moved by a compaction, a rotation or a repaired file is neither stored again nor turned
 //! into an alternative.
 
-use crate::database::ulid::now;
 use crate::error::Result;
 use crate::transfer::import::conversation_import::{ConversationImport, MessageLocation};
 use crate::transfer::import::existing::{ExistingConversation, MessagePlace};
@@ -126,7 +125,7 @@ impl ConversationImport {
                     branch: stored.head,
                     message: same.checked_sub(1).map(|place| stored.path[place]),
                 };
-                importer.commit(now(), vec![Change::MoveHead { conversation: self.id, to }]).await?;
+                importer.commit(manent_store::now(), vec![Change::MoveHead { conversation: self.id, to }]).await?;
             }
             return Ok(stored.path[..same].to_vec());
         }
@@ -224,7 +223,7 @@ impl ConversationImport {
         steps: &[Step],
         changes: Vec<Change>,
     ) -> Result<bool> {
-        let refused = importer.commit(now(), changes).await?;
+        let refused = importer.commit(manent_store::now(), changes).await?;
         for step in steps {
             let Step::New(index) = *step else { continue };
             match &refused {
@@ -268,7 +267,7 @@ impl ConversationImport {
         let before = path_of(items, Some(index));
         let before: Option<Vec<MessageId>> = before[..before.len() - 1].iter().map(|index| self.spot(*index)).collect();
         let Some(before) = before else {
-            self.skip(importer, item.record, "the message that it stands behind was skipped".to_owned());
+            self.skip(importer, item.record, "the message before it was skipped".to_owned());
             return Ok(());
         };
         let known = found.behind(importer.database, stored, digest(item), &before).await?;

@@ -1,7 +1,6 @@
 //! Importer: stores items one by one; records outside conversations at once, the others through the open conversation.
 
 use crate::database::Database;
-use crate::database::ulid::now;
 use crate::error::{Error, Result};
 use crate::transfer::import::ImportMode;
 use crate::transfer::import::blobs::Incoming;
@@ -200,12 +199,12 @@ impl<'a> Importer<'a> {
                 while self.in_flight.is_full() {
                     self.await_oldest().await?;
                 }
-                let sent = Box::pin(self.database.send(transaction(now(), changes)));
+                let sent = Box::pin(self.database.send(transaction(manent_store::now(), changes)));
                 self.in_flight.begin(filling, head, sent).await;
                 Ok(())
             }
             Some(changes) => {
-                let refused = self.commit(now(), changes).await?;
+                let refused = self.commit(manent_store::now(), changes).await?;
                 self.record_result(filling, head, refused).await
             }
             None => {
@@ -269,7 +268,7 @@ impl<'a> Importer<'a> {
             let at_byte = at_byte as i64 + (place * QUARANTINE_MAX) as i64;
             let quarantined = Quarantined { source: id, at_byte, why: why.clone(), bytes: piece.to_vec() };
             if !kept.contains(&quarantined) {
-                self.commit(now(), vec![Change::Quarantine { quarantined }]).await?;
+                self.commit(manent_store::now(), vec![Change::Quarantine { quarantined }]).await?;
             }
         }
         Ok(())
@@ -357,7 +356,7 @@ impl<'a> Importer<'a> {
         if changes.is_empty() {
             return Ok(());
         }
-        match self.commit(now(), changes).await? {
+        match self.commit(manent_store::now(), changes).await? {
             None => self.report.library += 1,
             Some(error) => {
                 let place = self.report.roots.last().map(|root| root.path.clone()).unwrap_or_default();

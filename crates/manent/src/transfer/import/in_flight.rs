@@ -1,4 +1,4 @@
-//! Conversations under way: handed to the store, while the next one is read and put together.
+//! Pipelined commits: conversations that were submitted to the store, while the next one is read.
 
 use crate::error::Result;
 use crate::transfer::import::conversation_import::ConversationImport;
@@ -9,29 +9,29 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::Poll;
 
-/// So many may be under way; each holds a MiB or two at most.
+/// Maximum number of pending commits; each holds at most about 2 MiB.
 const IN_FLIGHT_MAX: usize = 16;
 
 type Sent<'a> = Pin<Box<dyn Future<Output = Result<Committed>> + Send + 'a>>;
 
-/// A conversation under way.
+/// A submitted conversation whose outcome is not known yet.
 pub(crate) struct PendingCommit<'a> {
     import: ConversationImport,
     /// The message that is shown last, if the file says which.
     head: Option<MessageIndex>,
-    /// The answer; only its owner waits for it, so the lock is never waited for.
+    /// The outcome. The lock makes the type `Sync` and is never contended.
     sent: Mutex<Sent<'a>>,
 }
 
 impl PendingCommit<'_> {
-    /// Waits for the answer.
+    /// Waits for the outcome.
     pub(crate) async fn result(self) -> (ConversationImport, Option<MessageIndex>, Result<Committed>) {
         let sent = self.sent.into_inner();
         (self.import, self.head, sent.await)
     }
 }
 
-/// Conversations under way, the oldest first.
+/// Pending commits, oldest first.
 #[derive(Default)]
 pub(crate) struct InFlight<'a>(VecDeque<PendingCommit<'a>>);
 
@@ -40,12 +40,12 @@ impl<'a> InFlight<'a> {
         self.0.len() >= IN_FLIGHT_MAX
     }
 
-    /// Says whether one with this name is under way.
+    /// Returns whether a conversation with this external id is pending.
     pub(crate) fn has(&self, external: &str) -> bool {
         self.0.iter().any(|flight| flight.import.item.external == external)
     }
 
-    /// Lets one go. Asked once, it stands in the queue of the writer, behind those before it.
+    /// Adds a commit. Polling it once puts it into the queue of the writer, behind the earlier ones.
     pub(crate) async fn begin(&mut self, filling: ConversationImport, head: Option<MessageIndex>, mut sent: Sent<'a>) {
         let outcome = std::future::poll_fn(|context| match sent.as_mut().poll(context) {
             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),

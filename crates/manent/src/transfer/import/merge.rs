@@ -1,6 +1,5 @@
 //! Re-import of a stored conversation: the file is compared with it, and only new content is stored.
 
-use crate::database::ulid::now;
 use crate::error::Result;
 use crate::transfer::import::conversation_import::{ConversationImport, MessageLocation};
 use crate::transfer::import::diff::{MessageDiff, align};
@@ -94,7 +93,7 @@ impl ConversationImport {
             messages: vec![NewMessage { id, content: item.content.clone() }],
             origins: self.message_origin(importer, id, index, item).into_iter().collect(),
         };
-        match importer.commit(now(), vec![change]).await? {
+        match importer.commit(manent_store::now(), vec![change]).await? {
             None => {
                 self.report.updated += 1;
                 importer.mapped(item.record);
@@ -173,7 +172,7 @@ impl ConversationImport {
                 Change::OpenBranch { conversation, branch, base, own: messages, pieces: Vec::new(), why, origins }
             }
         };
-        if let Some(error) = importer.commit(now(), vec![change]).await? {
+        if let Some(error) = importer.commit(manent_store::now(), vec![change]).await? {
             self.skip(importer, item.record, error.to_string());
             return Ok(None);
         }

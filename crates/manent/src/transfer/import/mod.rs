@@ -21,7 +21,7 @@ mod folds;
 mod calls;
 mod blobs;
 
-use crate::database::{Database, ulid};
+use crate::database::Database;
 use crate::error::{Error, Result};
 use importer::Importer;
 use manent_formats::core::source_fs::SourceTree;
@@ -114,7 +114,7 @@ async fn acquire_lock(database: &Database) -> Result<ImportLock> {
     // Commits of an abandoned import may still be queued and must be visible to this one. This no-op commit waits for
     // them; it removes nothing.
     let (kind, id, actor) = ("import".to_owned(), String::new(), String::new());
-    database.commit_background(ulid::now(), None, Change::RemoveScratch { kind, id, actor }).await?;
+    database.commit_background(manent_store::now(), None, Change::RemoveScratch { kind, id, actor }).await?;
     Ok(turn)
 }
 

@@ -51,7 +51,7 @@ impl CurrentSource {
             path: root.path.clone(),
             sha256: sha256.to_owned(),
             style: root.style.clone(),
-            at: crate::database::ulid::now(),
+            at: manent_store::now(),
         });
         Ok(Self { source, is_known, is_stored: is_known, was_stored: is_known })
     }

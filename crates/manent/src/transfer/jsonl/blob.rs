@@ -1,6 +1,5 @@
 //! Blobs as JSON lines: a small one as one line, a large one as a line per chunk.
 
-use crate::database::ulid::now;
 use crate::error::Result;
 use crate::transfer::jsonl::export::Exporter;
 use crate::transfer::jsonl::import::Importer;
@@ -53,7 +52,7 @@ impl Importer<'_> {
             return Ok(());
         };
         let (size, last) = (size.unwrap_or(0), size.is_some());
-        self.commit_background(now(), Change::PutBlobPiece { sha256, size, n, last, bytes }).await
+        self.commit_background(manent_store::now(), Change::PutBlobPiece { sha256, size, n, last, bytes }).await
     }
 }
 

@@ -1,6 +1,5 @@
 //! Import of branches and their messages from JSON lines.
 
-use crate::database::ulid::now;
 use crate::error::Result;
 use crate::transfer::jsonl::group::*;
 use crate::transfer::jsonl::import::Importer;
@@ -51,7 +50,7 @@ impl Importer<'_> {
             why: branch.reason,
             origins: own.iter().filter_map(|(_, record)| record.origin.clone()).collect(),
         };
-        match self.attempt(now(), None, change).await? {
+        match self.attempt(manent_store::now(), None, change).await? {
             None => self.stored(&own).await,
             Some(error) => {
                 self.problem(error);
@@ -107,11 +106,11 @@ impl Importer<'_> {
         if waiting.is_empty() {
             return Ok(());
         }
-        if self.attempt(now(), None, appending(conversation, &waiting)).await?.is_none() {
+        if self.attempt(manent_store::now(), None, appending(conversation, &waiting)).await?.is_none() {
             return self.stored(&waiting).await;
         }
         for alone in waiting.chunks(1) {
-            match self.attempt(now(), None, appending(conversation, alone)).await? {
+            match self.attempt(manent_store::now(), None, appending(conversation, alone)).await? {
                 None => self.stored(alone).await?,
                 Some(error) => self.problem_at(alone[0].0, error),
             }

@@ -1,6 +1,5 @@
 //! JSON lines import: commits at low priority; a broken line is reported with its number, and the import continues.
 
-use crate::database::ulid::now;
 use crate::database::{Database, only};
 use crate::error::{Error, Result};
 use crate::transfer::jsonl::branch::Waiting;
@@ -321,7 +320,7 @@ impl Importer<'_> {
         let Some(head) = &open.head else { return Ok(()) };
         let to = HeadTarget::On { branch: head.branch, message: head.message };
         let conversation = open.record.id;
-        self.commit_background(now(), Change::MoveHead { conversation, to }).await
+        self.commit_background(manent_store::now(), Change::MoveHead { conversation, to }).await
     }
 
     /// Sets the status and times of a conversation after its last line.
@@ -338,7 +337,7 @@ impl Importer<'_> {
             times: Some(open.record.times),
             ..ConversationPatch::default()
         };
-        self.commit_background(now(), Change::EditConversation { id: open.record.id, patch }).await
+        self.commit_background(manent_store::now(), Change::EditConversation { id: open.record.id, patch }).await
     }
 
     async fn store_events(&mut self) -> Result<()> {
@@ -348,7 +347,7 @@ impl Importer<'_> {
         let conversation = open.record.id;
         match events.is_empty() {
             true => Ok(()),
-            false => self.commit_background(now(), Change::AppendEvents { conversation, events }).await,
+            false => self.commit_background(manent_store::now(), Change::AppendEvents { conversation, events }).await,
         }
     }
 
@@ -389,7 +388,13 @@ impl Importer<'_> {
             Kind::ToolCall => {
                 let Some(ToolCallTrail { call, steps }) = self.read(line) else { return Ok(()) };
                 match self.owns(conversation, call.message).await? {
-                    true => self.commit_background(now(), Change::PutToolTrail { call, steps, instead_of: None }).await,
+                    true => {
+                        self.commit_background(
+                            manent_store::now(),
+                            Change::PutToolTrail { call, steps, instead_of: None },
+                        )
+                        .await
+                    }
                     false => Ok(()),
                 }
             }
@@ -456,7 +461,7 @@ impl Importer<'_> {
             Kind::Project => {
                 let Some(project) = self.read::<Project>(line) else { return Ok(()) };
                 self.known.projects(self.database).await?.insert(project.id);
-                self.commit_background(now(), Change::CreateProject { project }).await
+                self.commit_background(manent_store::now(), Change::CreateProject { project }).await
             }
             Kind::Blob => self.blob(line).await,
             Kind::Source => {
@@ -467,7 +472,11 @@ impl Importer<'_> {
             Kind::Quarantined => {
                 let Some(quarantined) = self.read::<Quarantined>(line) else { return Ok(()) };
                 let known = self.known.has_quarantined(self.database, &quarantined).await?;
-                if known { Ok(()) } else { self.commit_background(now(), Change::Quarantine { quarantined }).await }
+                if known {
+                    Ok(())
+                } else {
+                    self.commit_background(manent_store::now(), Change::Quarantine { quarantined }).await
+                }
             }
             Kind::Document => {
                 let Some(document) = self.read::<Document>(line) else { return Ok(()) };
@@ -475,12 +484,16 @@ impl Importer<'_> {
             }
             Kind::Memory => {
                 let Some(memory) = self.read::<Memory>(line) else { return Ok(()) };
-                self.commit_background(now(), Change::PutMemory { memory }).await
+                self.commit_background(manent_store::now(), Change::PutMemory { memory }).await
             }
             Kind::Origin => {
                 let Some(origin) = self.read::<Origin>(line) else { return Ok(()) };
                 let known = self.known.has_origin(self.database, &origin).await?;
-                if known { Ok(()) } else { self.commit_background(now(), Change::PutOrigin { origin }).await }
+                if known {
+                    Ok(())
+                } else {
+                    self.commit_background(manent_store::now(), Change::PutOrigin { origin }).await
+                }
             }
             Kind::Scratch => {
                 let Some(scratch) = self.read::<Scratch>(line) else { return Ok(()) };

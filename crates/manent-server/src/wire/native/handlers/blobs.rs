@@ -1,7 +1,7 @@
 //! Blob endpoints: content-addressed bytes, stored once under their SHA-256.
 
 use crate::app::App;
-use crate::http::io_bridge;
+use crate::http::io_bridge::{self, BodyError};
 use crate::problem::{ApiResult, Problem};
 use crate::wire::native::extract::{Caller, CallerDatabase, WriteDatabase, in_path};
 use crate::wire::native::operation::{Operation, group};
@@ -28,7 +28,7 @@ pub(crate) fn operations() -> Vec<Operation> {
             .library("put_blob")
             .library("put_blob_from")
             .body_bytes("application/octet-stream")
-            .response::<Kept>(201),
+            .response::<StoredBlob>(201),
         Operation::new(Method::GET, "/blobs/{sha256}", "getBlob", get)
             .summary("Returns the bytes of a blob as a download.")
             .library("blob")
@@ -40,12 +40,12 @@ pub(crate) fn operations() -> Vec<Operation> {
 
 /// A stored blob.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Kept {
+struct StoredBlob {
     /// SHA-256 of the bytes, the id of the blob.
     sha256: String,
 }
 
-async fn put(State(app): State<App>, request: Request) -> ApiResult<(StatusCode, axum::Json<Kept>)> {
+async fn put(State(app): State<App>, request: Request) -> ApiResult<(StatusCode, axum::Json<StoredBlob>)> {
     let (mut parts, body) = request.into_parts();
     let WriteDatabase(database) = WriteDatabase::from_request_parts(&mut parts, &app).await?;
     let Caller(asker) = Caller::from_request_parts(&mut parts, &app).await?;
@@ -59,7 +59,7 @@ async fn put(State(app): State<App>, request: Request) -> ApiResult<(StatusCode,
         runtime.block_on(database.put_blob_from(file))
     });
     let sha256 = storing.await.map_err(|_| Problem::internal())??;
-    Ok((StatusCode::CREATED, axum::Json(Kept { sha256 })))
+    Ok((StatusCode::CREATED, axum::Json(StoredBlob { sha256 })))
 }
 
 /// Spools a body to an unnamed temporary file, which is removed when its handle is closed.
@@ -72,18 +72,20 @@ async fn spooled(app: &App, body: Body) -> ApiResult<File> {
     if http_body::Body::size_hint(&body).lower() > limit as u64 {
         return Err(too_large());
     }
-    let (feed, mut reader) = io_bridge::into(body, limit);
+    let mut reader = io_bridge::reader(body, limit);
     let folder = app.spool.clone();
     let writing = tokio::task::spawn_blocking(move || {
         let mut file = tempfile::tempfile_in(folder)?;
         std::io::copy(&mut reader, &mut file)?;
         Ok(file)
     });
-    let fed = feed.await;
-    let file = writing.await.map_err(|_| Problem::internal())?;
-    // Nothing of it is stored, unlike an import that is cut off.
-    fed.map_err(|problem| if problem.code == "too_large" { too_large() } else { problem })?;
-    file.map_err(|source| manent::Error::File { doing: "keeping", path: "an upload".to_owned(), source }.into())
+    let file: std::io::Result<File> = writing.await.map_err(|_| Problem::internal())?;
+    file.map_err(|source| match BodyError::of(&source) {
+        // Nothing of it is stored, unlike an import that is cut off.
+        Some(BodyError::TooLarge { .. }) => too_large(),
+        Some(error) => error.into(),
+        None => manent::Error::File { doing: "keeping", path: "an upload".to_owned(), source }.into(),
+    })
 }
 
 async fn get(

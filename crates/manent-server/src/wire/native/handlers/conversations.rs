@@ -290,8 +290,7 @@ async fn create(
 /// Builds the response to a create request of a key that may not read: the id, and only the fields that the request
 /// itself set. The conversation may have existed before, created by another caller.
 fn as_said(conversation: Conversation, said: ConversationDraft) -> Conversation {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let now = manent::Timestamp(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
+    let now = manent::store::now();
     Conversation {
         title: said.title,
         kind: said.kind,

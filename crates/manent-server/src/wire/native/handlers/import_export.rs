@@ -1,7 +1,7 @@
 //! Import and export endpoints for the file formats of other programs.
 
 use crate::app::App;
-use crate::http::io_bridge;
+use crate::http::io_bridge::{self, BodyError};
 use crate::problem::{ApiResult, Problem};
 use crate::wire::native::events::{ProgressEvent, respond_progress, wants_events};
 use crate::wire::native::extract::{Caller, Query};
@@ -21,7 +21,7 @@ use manent::{ConversationId, DamagedRecord, ImportMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::io::Read;
+use std::io::{Read, Write};
 use tokio::sync::mpsc::unbounded_channel;
 
 const BYTES: &str = "application/octet-stream";
@@ -104,12 +104,9 @@ async fn import(
     let format = asked.format.as_deref().map(named).transpose()?;
     let (database, who, place) = (asker.database, asker.credential, app.transfer(asker.tenant)?);
     let name = asked.name.filter(|name| !name.is_empty()).unwrap_or_else(|| "upload".to_owned());
-    let (feed, reader) = io_bridge::into(request.into_body(), app.limits.import_bytes);
+    let reader = io_bridge::reader(request.into_body(), app.limits.import_bytes);
     let opening = tokio::task::spawn_blocking(move || opened(name, reader));
-    let fed = feed.await;
-    let opened = opening.await.map_err(|_| Problem::internal())?;
-    fed?;
-    let tree = opened?;
+    let tree = opening.await.map_err(|_| Problem::internal())??;
     let mode = if asked.dry_run { ImportMode::DryRun } else { ImportMode::Store };
     let (last_sender, received) = unbounded_channel();
     let sender = last_sender.clone();
@@ -139,8 +136,11 @@ async fn import(
     Ok(axum::Json(work.await.map_err(|_| Problem::internal())??).into_response())
 }
 
-/// Problem for a temporary file that could not be written.
+/// Problem for a temporary file that could not be written, or the request body that was to be written to it.
 fn without_temporary(source: std::io::Error) -> Problem {
+    if let Some(error) = BodyError::of(&source) {
+        return error.into();
+    }
     manent::Error::File { doing: "keeping", path: "a temporary file".to_owned(), source }.into()
 }
 
@@ -196,12 +196,11 @@ async fn export(
     let zip = format!("{}.zip", format.name);
     let finished = tokio::task::spawn_blocking(move || exported.out.finish(&zip)).await;
     let (name, mut file) = finished.map_err(|_| Problem::internal())?.map_err(without_temporary)?;
-    let (mut out, stream) = io_bridge::out();
+    let (mut out, completion, stream) = io_bridge::writer();
     tokio::task::spawn_blocking(move || {
         let _place = place;
-        let broken = out.breaker();
-        if std::io::copy(&mut file, &mut out).is_err() {
-            broken.send();
+        if std::io::copy(&mut file, &mut out).and_then(|_| out.flush()).is_ok() {
+            completion.complete();
         }
     });
     let mut response = Body::from_stream(stream).into_response();

@@ -1,7 +1,7 @@
 //! Import and export of Manent's JSON lines, streamed with bounded memory.
 
 use crate::app::App;
-use crate::http::io_bridge;
+use crate::http::io_bridge::{self, BodyError};
 use crate::limits::concurrency::ConcurrencyPermit;
 use crate::problem::{ApiResult, Problem};
 use crate::wire::native::extract::{Caller, Query};
@@ -76,19 +76,18 @@ async fn export(
 
 /// Responds with a stream of Manent's JSON lines.
 pub(crate) fn lines_of(database: Database, selection: ExportSelection, place: ConcurrencyPermit) -> Response {
-    let (out, stream) = io_bridge::out();
-    let runtime = tokio::runtime::Handle::current();
+    let (out, completion, stream) = io_bridge::writer();
     tokio::task::spawn_blocking(move || {
         let _place = place;
-        let broken = out.breaker();
-        match runtime.block_on(database.export_jsonl(&selection, out)) {
-            Ok(report) if report.damaged.is_empty() => {}
-            Ok(report) => tracing::warn!(damaged = report.damaged.len(), "an export left out damaged records"),
-            Err(error) => {
-                tracing::warn!(code = error.code(), "an export ended early");
-                // The response has begun and can only be aborted, so that a partial body is not taken for the whole.
-                broken.send();
+        match futures_executor::block_on(database.export_jsonl(&selection, out)) {
+            Ok(report) => {
+                completion.complete();
+                if !report.damaged.is_empty() {
+                    tracing::warn!(damaged = report.damaged.len(), "an export left out damaged records");
+                }
             }
+            // The response has begun and can only be aborted.
+            Err(error) => tracing::warn!(code = error.code(), "an export ended early"),
         }
     });
     let headers =
@@ -103,14 +102,16 @@ async fn import(
 ) -> ApiResult<axum::Json<JsonlImportReport>> {
     asker.credential.reaches_everything()?;
     let (database, place) = (asker.database, app.transfer(asker.tenant)?);
-    let (feed, reader) = io_bridge::into(request.into_body(), app.limits.import_bytes);
-    let runtime = tokio::runtime::Handle::current();
+    let reader = io_bridge::reader(request.into_body(), app.limits.import_bytes);
     let work = tokio::task::spawn_blocking(move || {
         let _place = place;
-        runtime.block_on(database.import_jsonl(BufReader::with_capacity(1 << 16, reader)))
+        futures_executor::block_on(database.import_jsonl(BufReader::with_capacity(1 << 16, reader)))
     });
-    let fed = feed.await;
     let report = work.await.map_err(|_| Problem::internal())?;
-    fed?;
+    if let Err(manent::Error::File { source, .. }) = &report
+        && let Some(error) = BodyError::of(source)
+    {
+        return Err(error.into());
+    }
     Ok(axum::Json(report?))
 }

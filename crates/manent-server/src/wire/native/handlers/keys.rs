@@ -62,7 +62,7 @@ pub(crate) struct CreatedKey {
     secret: String,
 }
 
-/// Tells a key to whoever asked for it.
+/// Response with a created key and its secret.
 pub(crate) fn created((key, secret): (Key, ApiKeySecret)) -> (StatusCode, axum::Json<CreatedKey>) {
     (StatusCode::CREATED, axum::Json(CreatedKey { key, secret: secret.reveal() }))
 }

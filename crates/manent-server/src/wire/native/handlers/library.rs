@@ -7,10 +7,10 @@ use crate::wire::native::handlers::limit;
 use crate::wire::native::operation::{Operation, group};
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
+use manent::MemoryDraft;
 use manent::model::{Document, KeyScope, Memory, MemoryId, Origin, ProjectId, Quarantined, Source, SourceId};
 use manent::store::system::NewAuditRecord;
 use manent::store::{Change, Committed, MemoriesQuery, OriginsQuery};
-use manent::{ConversationId, MemoryDraft, MessageId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ pub(crate) fn operations() -> Vec<Operation> {
             .access(KeyScope::Append)
             .summary("Stores a memory, or replaces the one with this id.")
             .library("put_memory")
-            .body::<NewMemory>()
+            .body::<MemoryDraft>()
             .response::<Remembered>(201),
         Operation::new(Method::DELETE, "/memories/{memory}", "removeMemory", remove_memory)
             .access(KeyScope::Manage)
@@ -115,28 +115,6 @@ struct MemoryParameters {
     /// Maximum number of memories; 50 by default.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
-}
-
-/// A memory to store.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct NewMemory {
-    /// Id of an existing memory to replace.
-    id: Option<MemoryId>,
-    /// The collection it belongs to.
-    collection: String,
-    /// The project it belongs to.
-    project: Option<ProjectId>,
-    /// The conversation it came from.
-    conversation: Option<ConversationId>,
-    /// The message it came from.
-    message: Option<MessageId>,
-    /// The id in another program.
-    external: Option<String>,
-    /// The text.
-    text: String,
-    /// Custom metadata.
-    metadata: Option<manent::Json>,
 }
 
 /// The stored memory.
@@ -207,10 +185,8 @@ async fn memories(
 
 async fn put_memory(
     WriteDatabase(database): WriteDatabase,
-    Json(new): Json<NewMemory>,
+    Json(draft): Json<MemoryDraft>,
 ) -> ApiResult<(StatusCode, axum::Json<Remembered>)> {
-    let NewMemory { id, collection, project, conversation, message, external, text, metadata } = new;
-    let draft = MemoryDraft { id, collection, project, conversation, message, external, text, metadata };
     let id = database.put_memory(draft).await?;
     Ok((StatusCode::CREATED, axum::Json(Remembered { id })))
 }

@@ -5,9 +5,9 @@ use crate::wire::native::extract::{CallerDatabase, Json, PathId, Query, WriteDat
 use crate::wire::native::handlers::limit;
 use crate::wire::native::operation::{Operation, group};
 use axum::http::{Method, StatusCode};
-use manent::model::{CallId, CallOutcome, Event, InputId, KeyScope, Timestamp, ToolCall, ToolState};
+use manent::model::{CallId, Event, InputId, KeyScope, Timestamp, ToolCall, ToolState};
 use manent::store::{EventsQuery, ToolCallTrail};
-use manent::{CallDraft, ConversationId, MessageId, MessageRange};
+use manent::{CallDraft, ConversationId, MessageId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,7 @@ pub(crate) fn operations() -> Vec<Operation> {
             .access(KeyScope::Append)
             .summary("Records a request to a model.")
             .library("record_call")
-            .body::<NewCall>()
+            .body::<CallDraft>()
             .response::<Recorded>(201),
     ];
     group("Runs", operations)
@@ -215,29 +215,6 @@ struct LeaseToken {
     token: i64,
 }
 
-/// A model call to record.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct NewCall {
-    /// The last message in its context.
-    after: Option<MessageId>,
-    /// The model.
-    model: Option<String>,
-    /// Outcome of the call.
-    outcome: CallOutcome,
-    /// Tokens sent.
-    tokens_in: Option<i64>,
-    /// Tokens received.
-    tokens_out: Option<i64>,
-    /// Cost in millionths of a currency unit.
-    cost_micros: Option<i64>,
-    /// The messages that were sent.
-    #[serde(default)]
-    sent: Vec<MessageRange>,
-    /// Context manifest and other details.
-    manifest: Option<manent::Json>,
-}
-
 /// The recorded model call.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Recorded {
@@ -334,10 +311,8 @@ async fn release_lease(
 async fn record_call(
     WriteDatabase(database): WriteDatabase,
     PathId(id): PathId<ConversationId>,
-    Json(new): Json<NewCall>,
+    Json(draft): Json<CallDraft>,
 ) -> ApiResult<(StatusCode, axum::Json<Recorded>)> {
-    let NewCall { after, model, outcome, tokens_in, tokens_out, cost_micros, sent, manifest } = new;
-    let draft = CallDraft { after, model, outcome, tokens_in, tokens_out, cost_micros, sent, manifest };
     let id = database.record_call(id, draft).await?;
     Ok((StatusCode::CREATED, axum::Json(Recorded { id })))
 }
