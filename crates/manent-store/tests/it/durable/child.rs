@@ -96,19 +96,27 @@ impl Ledger {
         let text = std::fs::read_to_string(folder.join("ledger")).unwrap_or_default();
         let mut ledger = Ledger::default();
         for line in text.lines() {
-            let (what, id) = line.split_once(' ').expect("each line is written at once");
-            let bytes = manent_model::hex::decode(id).and_then(|bytes| bytes.try_into().ok());
-            let id = MessageId::from_bytes(bytes.expect("a whole id"));
-            match what {
-                "begin" => ledger.begun.push(id),
-                _ => ledger.acknowledged.push(id),
+            // A kill may cut a line off at a page of the file: a begin that is not whole was not followed by a commit.
+            let whole = line
+                .split_once(' ')
+                .and_then(|(what, id)| Some((what, <[u8; 16]>::try_from(manent_model::hex::decode(id)?).ok()?)));
+            match whole {
+                Some(("begin", id)) => ledger.begun.push(MessageId::from_bytes(id)),
+                Some(("ack", id)) => ledger.acknowledged.push(MessageId::from_bytes(id)),
+                _ => {}
             }
         }
         ledger
     }
 
     fn file(folder: &Path) -> File {
-        OpenOptions::new().create(true).append(true).open(folder.join("ledger")).expect("the ledger opens")
+        let path = folder.join("ledger");
+        let is_cut = std::fs::read(&path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
+        let mut file = OpenOptions::new().create(true).append(true).open(path).expect("the ledger opens");
+        if is_cut {
+            file.write_all(b"\n").expect("the ledger can be written");
+        }
+        file
     }
 }
 
