@@ -123,7 +123,7 @@ describe('what is found', () => {
   inPage('an index that is behind is said quietly', {}, async (page) => {
     await page.route('**/api/v1/search?*', async (route) => {
       const answer = await (await route.fetch()).json();
-      await route.fulfill({ json: { ...answer, reach: { ...answer.reach, complete: false, waiting: 1234 } } });
+      await route.fulfill({ json: { ...answer, coverage: { ...answer.coverage, complete: false, waiting: 1234 } } });
     });
     const { id } = await make('Behind');
     await say(id, 'gnu');

@@ -869,7 +869,7 @@ export type User = { created_at: Moment; id: string; name: string };
 /** A page of users. */
 export type Users = { users: (User)[] };
 
-/** One thing that is not as it was written. */
+/** A record that is not as it was written. */
 export type VerifyProblem = VerifyProblemAltered | VerifyProblemLost | VerifyProblemDoubled | VerifyProblemChain | VerifyProblemBeside | VerifyProblemIndex | VerifyProblemFile;
 
 /** The content of a message does not match its digest. */
