@@ -1,4 +1,4 @@
-//! Measurement rounds: each measures every subject once, neighbours right after each other.
+//! Measurement rounds: each measures every subject once; subjects that are compared run consecutively.
 
 use crate::measure::Measure;
 use crate::options::Scale;

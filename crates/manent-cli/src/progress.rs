@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What takes longer is shown.
+/// Time after which progress is shown.
 const LONG: Duration = Duration::from_millis(500);
 
 fn target(output: &Output) -> ProgressDrawTarget {
@@ -21,20 +21,20 @@ fn target(output: &Output) -> ProgressDrawTarget {
 pub struct Spinner(ProgressBar);
 
 impl Spinner {
-    /// Begins to turn.
+    /// Shows the spinner.
     pub fn start(output: &Output, doing: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, target(output)).with_message(doing.to_owned());
         bar.enable_steady_tick(Duration::from_millis(120));
         Self(bar)
     }
 
-    /// Says how far it has come.
+    /// Updates the progress.
     pub fn tell(&self, records: u64) {
         self.0.set_prefix(records.to_string());
         self.0.set_position(records);
     }
 
-    /// Goes away.
+    /// Removes it from the screen.
     pub fn end(self) {
         self.0.finish_and_clear();
     }
@@ -44,7 +44,7 @@ impl Spinner {
 pub struct Indexing(ProgressBar);
 
 impl Indexing {
-    /// Begins.
+    /// Starts.
     pub fn start(output: &Output) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), target(output));
         if let Ok(style) = ProgressStyle::with_template("indexing {bar:30} {pos}/{len} {eta}") {
@@ -53,19 +53,19 @@ impl Indexing {
         Self(bar)
     }
 
-    /// Says how far it has come.
+    /// Updates the progress.
     pub fn tell(&self, indexed: IndexStatus, last: Position) {
         self.0.set_length(last.max(indexed.position).max(0) as u64);
         self.0.set_position((indexed.position - indexed.waiting).max(0) as u64);
     }
 
-    /// Goes away.
+    /// Removes it from the screen.
     pub fn end(self) {
         self.0.finish_and_clear();
     }
 }
 
-/// Waits until everything is in the index; if that takes long, it is shown.
+/// Waits until the index is complete, with a progress bar if that takes long.
 pub async fn when_indexed(database: &Database, output: &Output) -> manent::Result<()> {
     let waited = database.when_indexed();
     tokio::pin!(waited);
@@ -86,14 +86,14 @@ pub async fn when_indexed(database: &Database, output: &Output) -> manent::Resul
     done
 }
 
-/// A reader that shows how far it has come.
+/// A reader that shows its progress.
 pub struct Reading<R> {
     inner: R,
     bar: ProgressBar,
 }
 
 impl<R> Reading<R> {
-    /// Begins; without a size, only what was read is shown.
+    /// Starts; without a size, only the bytes read are shown.
     pub fn start(output: &Output, inner: R, size: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(size, target(output));
         let template = match size {

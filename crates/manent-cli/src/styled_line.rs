@@ -47,12 +47,12 @@ impl StyledLine {
         self.characters.iter().map(|(character, _)| columns(*character)).sum()
     }
 
-    /// Says whether some character looks so.
+    /// Returns whether any character has a style.
     pub fn has(&self, style: Style) -> bool {
         self.characters.iter().any(|(_, other)| *other == style)
     }
 
-    /// Takes off so much of the beginning that the first characters in a style are within a width, if they can be.
+    /// Drops leading characters so that the first characters in a style fit within a width, if they can.
     pub fn near(mut self, style: Style, width: usize) -> Self {
         let Some(first) = self.characters.iter().position(|(_, other)| *other == style) else { return self };
         let run = self.characters[first..].iter().take_while(|(_, other)| *other == style).count();

@@ -44,7 +44,7 @@ pub fn read_everything(
     match (has_read, asked) {
         (true, _) => {}
         (false, _) if !failed.is_empty() => return Err(failed.swap_remove(0).1),
-        // It is believed, and says itself what does not fit.
+        // A requested format is read without detection; its reader reports errors.
         (false, Some(format)) => return (format.read)(tree, sink),
         (false, None) => return Err(ReadError::Unrecognised { file: tree.label().to_owned() }),
     }

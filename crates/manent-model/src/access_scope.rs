@@ -148,10 +148,10 @@ mod tests {
     }
 
     #[test]
-    fn a_realm_is_written_as_it_is_read() {
-        let realm = AccessScope { user: Some("ann".to_owned()), projects: Some([project(1)].into()) };
-        let text = serde_json::to_string(&realm).expect("JSON");
-        assert_eq!(serde_json::from_str::<AccessScope>(&text).expect("a realm"), realm);
+    fn an_access_scope_is_written_as_it_is_read() {
+        let access = AccessScope { user: Some("ann".to_owned()), projects: Some([project(1)].into()) };
+        let text = serde_json::to_string(&access).expect("JSON");
+        assert_eq!(serde_json::from_str::<AccessScope>(&text).expect("a access"), access);
         assert_eq!(serde_json::to_string(&AccessScope::default()).expect("JSON"), "{}");
         assert!(
             serde_json::from_str::<AccessScope>(r#"{"users":"ann"}"#).is_err(),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn two_realms_leave_what_is_in_both() {
+    fn two_access_scopes_leave_what_is_in_both() {
         let ann = AccessScope { user: Some("ann".to_owned()), ..AccessScope::default() };
         let bob = AccessScope { user: Some("bob".to_owned()), ..AccessScope::default() };
         let of = |numbers: &[u8]| AccessScope {

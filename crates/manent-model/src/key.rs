@@ -62,7 +62,7 @@ impl ApiKeySecret {
 
 impl fmt::Debug for ApiKeySecret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "KeyWord({}, …)", self.id)
+        write!(formatter, "ApiKeySecret({}, …)", self.id)
     }
 }
 

@@ -126,45 +126,48 @@ impl Content {
         Sums {
             depth: 1,
             visible: i64::from(visible),
-            interned: if counted { i64::from(count_words(&self.body.words())) } else { 0 },
+            words: if counted { i64::from(count_words(&self.body.words())) } else { 0 },
             tokens: if counted { i64::from(self.tokens.unwrap_or(0)) } else { 0 },
         }
     }
 
-    /// Returns the keyed digest of the id and of everything above.
+    /// Returns the keyed digest of the id and the content. It is stored, so a content without a later field must keep
+    /// the digest that it had before that field existed.
     pub fn digest(&self, key: &DigestKey, id: MessageId) -> Digest {
+        // No `..`: a new field does not compile until it is part of the digest.
+        let Self { role, author, time, status, seen, turn, model, tokens, usage, metadata, reply_to, body } = self;
         let mut fixed = Vec::with_capacity(64);
         fixed.extend_from_slice(id.as_bytes());
-        fixed.extend_from_slice(&self.time.at.0.to_le_bytes());
-        fixed.push(match self.time.source {
+        fixed.extend_from_slice(&time.at.0.to_le_bytes());
+        fixed.push(match time.source {
             TimeSource::Exact => 0,
             TimeSource::Inherited => 1,
             TimeSource::File => 2,
             TimeSource::Unknown => 3,
         });
-        fixed.push(self.status as u8);
-        fixed.push(u8::from(self.seen.by_reader) | u8::from(self.seen.by_model) << 1);
-        fixed.extend_from_slice(&self.turn.map_or(-1, i64::from).to_le_bytes());
-        fixed.extend_from_slice(&self.tokens.map_or(-1, i64::from).to_le_bytes());
-        if let Some(reply_to) = self.reply_to {
+        fixed.push(*status as u8);
+        fixed.push(u8::from(seen.by_reader) | u8::from(seen.by_model) << 1);
+        fixed.extend_from_slice(&turn.map_or(-1, i64::from).to_le_bytes());
+        fixed.extend_from_slice(&tokens.map_or(-1, i64::from).to_le_bytes());
+        if let Some(reply_to) = reply_to {
             fixed.extend_from_slice(reply_to.as_bytes());
         }
-        let author = self.author.as_ref();
+        let author = author.as_ref();
         // One byte tells an absent field from an empty one.
         let present = [u8::from(author.is_some())
-            | u8::from(self.model.is_some()) << 1
-            | u8::from(self.usage.is_some()) << 2
-            | u8::from(self.metadata.is_some()) << 3];
+            | u8::from(model.is_some()) << 1
+            | u8::from(usage.is_some()) << 2
+            | u8::from(metadata.is_some()) << 3];
         key.digest(&[
             &fixed,
             &present,
-            self.role.as_bytes(),
+            role.as_bytes(),
             author.map_or("", |author| &author.id).as_bytes(),
             author.map_or("", |author| &author.name).as_bytes(),
-            self.model.as_deref().unwrap_or("").as_bytes(),
-            self.usage.as_ref().map_or("", Json::text).as_bytes(),
-            self.metadata.as_ref().map_or("", Json::text).as_bytes(),
-            self.body.text().as_bytes(),
+            model.as_deref().unwrap_or("").as_bytes(),
+            usage.as_ref().map_or("", Json::text).as_bytes(),
+            metadata.as_ref().map_or("", Json::text).as_bytes(),
+            body.text().as_bytes(),
         ])
     }
 }

@@ -16,8 +16,8 @@ pub struct Sums {
     /// Messages that a reader sees.
     pub visible: i64,
     /// Word count.
-    pub interned: i64,
-    /// Their tokens, where known.
+    pub words: i64,
+    /// Token count, where known.
     pub tokens: i64,
 }
 
@@ -27,7 +27,7 @@ impl std::ops::Add for Sums {
         Self {
             depth: self.depth + other.depth,
             visible: self.visible + other.visible,
-            interned: self.interned + other.interned,
+            words: self.words + other.words,
             tokens: self.tokens + other.tokens,
         }
     }
@@ -39,7 +39,7 @@ impl std::ops::Sub for Sums {
         Self {
             depth: self.depth - other.depth,
             visible: self.visible - other.visible,
-            interned: self.interned - other.interned,
+            words: self.words - other.words,
             tokens: self.tokens - other.tokens,
         }
     }

@@ -103,7 +103,7 @@ impl Counted {
             model: content.model.clone(),
             at: (content.time.source == TimeSource::Exact).then_some(content.time.at),
             day: content.time.at.day(),
-            words: sums.interned,
+            words: sums.words,
             tokens: sums.tokens,
         })
     }

@@ -106,7 +106,7 @@ fn gauge(
 /// Writes the gauges of the open stores.
 fn stores(text: &mut String, app: &App, only: Option<TenantId>) {
     let open: Vec<_> =
-        app.tenants.open_stores().into_iter().filter(|(id, _)| only.is_none_or(|only| only == *id)).collect();
+        app.tenants.open_databases().into_iter().filter(|(id, _)| only.is_none_or(|only| only == *id)).collect();
     head(text, "manent_store_position", "counter", "The last position of the journal.");
     for (tenant, database) in &open {
         let _ = writeln!(text, "manent_store_position{{tenant=\"{tenant}\"}} {}", database.position());

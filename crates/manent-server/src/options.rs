@@ -62,9 +62,9 @@ impl Default for Limits {
             tails: 256,
             transfers: 32,
             requests: 1_024,
-            key: Rate { per_second: 500, burst: 1_000 },
-            address: Rate { per_second: 2_000, burst: 4_000 },
-            refusals: Rate { per_second: 5, burst: 50 },
+            key: Rate::with_burst(500, 2),
+            address: Rate::with_burst(2_000, 2),
+            refusals: Rate::with_burst(5, 10),
         }
     }
 }

@@ -132,7 +132,7 @@ impl From<manent::Error> for Problem {
             manent::Error::Ambiguous { .. } => Self::new(StatusCode::CONFLICT, error.code(), error.to_string()),
             manent::Error::Unreadable { source: manent::formats::ReadError::Unrecognised { .. } } => {
                 let known = manent::formats::known_formats();
-                Self::invalid(format!("this is of no format that is known here: {known}; `as` says which it is"))
+                Self::invalid(format!("unknown format; known formats: {known}; `as` sets one"))
             }
             manent::Error::Unreadable { source: manent::formats::ReadError::Internal(why) }
             | manent::Error::Unwritable { source: manent::formats::WriteError::Internal(why) } => {

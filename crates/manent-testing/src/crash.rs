@@ -36,9 +36,9 @@ pub(crate) fn lay_out(log: &Log, crash_point: usize, rng: &mut Rng, into: &Path)
             continue;
         };
         let (mut image, unsynced) = log.inode(number).at_crash(crash_point);
-        let luck = Luck::draw(rng);
+        let luck = Odds::draw(rng);
         for edit in unsynced {
-            luck.strike(edit, &mut image, rng, &mut state);
+            luck.apply(edit, &mut image, rng, &mut state);
         }
         if let Some(directory) = target.parent() {
             fs::create_dir_all(directory)?;
@@ -80,15 +80,15 @@ fn common_directory<'a>(paths: impl Iterator<Item = &'a Path>) -> PathBuf {
 
 /// How probable it is, in percent, that an unsynced change of one file is kept or dropped; otherwise it is torn.
 ///
-/// Each change meets its fate alone, but the odds differ from file to file. With even odds everywhere, a long run
+/// Each change is decided independently, but the odds differ from file to file. With even odds everywhere, a long run
 /// of writes would never be there whole, nor miss just one, and a file would never be far ahead of another.
-struct Luck {
+struct Odds {
     kept: u8,
     dropped: u8,
 }
 
-impl Luck {
-    fn draw(rng: &mut Rng) -> Luck {
+impl Odds {
+    fn draw(rng: &mut Rng) -> Odds {
         let (kept, dropped) = match rng.u8(..5) {
             0 => (100, 0),
             1 => (0, 100),
@@ -96,10 +96,10 @@ impl Luck {
             3 => (5, 90),
             _ => (34, 33),
         };
-        Luck { kept, dropped }
+        Odds { kept, dropped }
     }
 
-    fn strike(&self, edit: &Edit, image: &mut Vec<u8>, rng: &mut Rng, state: &mut CrashState) {
+    fn apply(&self, edit: &Edit, image: &mut Vec<u8>, rng: &mut Rng, state: &mut CrashState) {
         let dice = rng.u8(..100);
         if dice < self.kept {
             edit.apply(image);

@@ -29,7 +29,7 @@ pub(crate) struct Matcher {
     beginnings: Vec<(String, Edge)>,
 }
 
-/// How a unit moves on.
+/// Transition on a token.
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     from: usize,
@@ -39,7 +39,7 @@ struct Edge {
     ends: Option<usize>,
 }
 
-/// The state before anything was seen; it holds everywhere.
+/// Start state, active at every position.
 const START: usize = 0;
 
 impl Matcher {

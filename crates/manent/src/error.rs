@@ -45,14 +45,14 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file of another program could not be read.
-    #[error("the import could not go on")]
+    #[error("the import failed")]
     Unreadable {
         /// The cause.
         #[source]
         source: manent_formats::ReadError,
     },
     /// An export in another program's format failed; nothing was written.
-    #[error("the export could not go on")]
+    #[error("the export failed")]
     Unwritable {
         /// The cause.
         #[source]

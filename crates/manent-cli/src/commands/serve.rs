@@ -37,13 +37,13 @@ pub struct Serve {
     #[arg(long, conflicts_with = "backups")]
     no_backups: bool,
     /// Default rate limit per API key, in requests per second (burst: twice that).
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = Limits::default().key.per_second, value_parser = clap::value_parser!(u32).range(1..))]
     key_rate: u32,
     /// Rate limit per address, in requests per second (burst: twice that).
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = Limits::default().address.per_second, value_parser = clap::value_parser!(u32).range(1..))]
     address_rate: u32,
     /// Rate limit for invalid keys and tokens per address, per second (burst: ten times that).
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = Limits::default().refusals.per_second, value_parser = clap::value_parser!(u32).range(1..))]
     refusal_rate: u32,
     /// Write the log as JSON lines.
     #[arg(long)]
@@ -69,9 +69,9 @@ impl Serve {
             home: home.folder.clone(),
             backups: (!self.no_backups).then_some(plan),
             limits: Limits {
-                key: rate(self.key_rate),
-                address: rate(self.address_rate),
-                refusals: Rate { burst: self.refusal_rate.saturating_mul(10), per_second: self.refusal_rate },
+                key: Rate::with_burst(self.key_rate, 2),
+                address: Rate::with_burst(self.address_rate, 2),
+                refusals: Rate::with_burst(self.refusal_rate, 10),
                 ..Limits::default()
             },
         };
@@ -91,10 +91,6 @@ impl Serve {
         drop(opened);
         Ok(ran?)
     }
-}
-
-fn rate(per_second: u32) -> Rate {
-    Rate { per_second, burst: per_second.saturating_mul(2) }
 }
 
 /// A private file that redirects a browser to the login link; removed on drop.

@@ -317,7 +317,7 @@ impl Picker<'_> {
             let found = database.search(&query).await;
             drop(sender.send(PickerEvent::Found { number, page, found }));
         });
-        // What is shown stays until the answer is there, but nothing is read behind it meanwhile.
+        // The old hits stay until the new page arrives; no further page is requested until then.
         self.next = None;
     }
 

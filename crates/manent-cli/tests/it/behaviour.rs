@@ -123,7 +123,7 @@ fn the_store_is_where_it_was_said_to_be() {
 }
 
 #[test]
-fn files_of_the_owner_are_nobody_elses() {
+fn files_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();
     let inner = home.path().join("inner");
@@ -148,7 +148,7 @@ fn programs_that_start_at_once_agree_on_one_token() {
 }
 
 #[test]
-fn what_replaces_a_message_is_said_by_whoever_said_it() {
+fn a_replacement_keeps_the_author() {
     let home = Home::new();
     let chat = home.good(&["new", "roles"]);
     home.good(&["append", &chat, "question"]);

@@ -110,7 +110,7 @@ fn a_store_has_its_backups_however_it_is_named() {
 }
 
 #[test]
-fn whoever_asks_again_goes_on_with_an_erasure_that_was_killed() {
+fn a_second_request_resumes_a_killed_erasure() {
     let home = Home::new();
     let killed_after = |arguments: &[&str], millis: u64| {
         let mut child = home.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");

@@ -173,7 +173,7 @@ pub enum ReadError {
         source: std::io::Error,
     },
     /// Nothing in it is of any format.
-    #[error("{file} is of no format that is known here: manent, {}; choose one with --as", crate::known_formats())]
+    #[error("{file}: unknown format; known formats: manent, {}; --as sets one", crate::known_formats())]
     Unrecognised {
         /// Which.
         file: String,

@@ -56,11 +56,11 @@ impl Reservation {
         let mut held = self.budget.lock();
         let own = held.by_tenant.get(&self.tenant).copied().unwrap_or(0);
         if own.saturating_add(bytes) > self.share.of(self.budget.all) {
-            let why = "the requests and answers of this tenant that are under way hold too many bytes; try again";
+            let why = "this tenant has reached its memory limit for requests and responses in progress; try again";
             return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_bytes", why));
         }
         if held.sum.saturating_add(bytes) > self.budget.all {
-            let why = "the requests and answers that are under way hold too many bytes; try again";
+            let why = "the server has reached its memory limit for requests and responses in progress; try again";
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", why));
         }
         held.sum += bytes;

@@ -83,7 +83,7 @@ impl QueueState {
         }
     }
 
-    fn for_requests(&self) -> usize {
+    fn running_total(&self) -> usize {
         self.tenants.values().map(|line| line.running).sum()
     }
 
@@ -145,7 +145,7 @@ impl FairQueue {
     fn next(&self, tenant: TenantId) -> Option<oneshot::Sender<QueuePermit>> {
         let mut state = self.lock();
         let most = state.most(&self.options);
-        if self.options.total_max != usize::MAX && state.for_requests() >= self.options.total_max {
+        if self.options.total_max != usize::MAX && state.running_total() >= self.options.total_max {
             return None;
         }
         let line = state.tenants.get_mut(&tenant).filter(|line| line.running < most)?;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_alone_waits_for_nobody() {
+    fn a_single_tenant_does_not_wait() {
         let lines = FairQueue::new(FairQueueOptions::REQUESTS);
         let (served, waiting) = come(&lines, tenant(1), 100);
         assert_eq!((served.len(), waiting.len()), (100, 0));

@@ -17,28 +17,35 @@ pub struct Rate {
     pub burst: u32,
 }
 
-/// The rate limiter, keyed by caller.
-pub struct RateLimiter<Asker> {
-    /// Per caller, the time at which its bucket is full again (GCRA's theoretical arrival time).
-    next_allowed: Mutex<HashMap<Asker, Instant>>,
-}
-
-impl<Asker> Default for RateLimiter<Asker> {
-    fn default() -> Self {
-        Self { next_allowed: Mutex::default() }
+impl Rate {
+    /// A rate whose burst is a multiple of the requests per second.
+    pub const fn with_burst(per_second: u32, factor: u32) -> Self {
+        Self { per_second, burst: per_second.saturating_mul(factor) }
     }
 }
 
-impl<Asker: Hash + Eq> RateLimiter<Asker> {
+/// The rate limiter, keyed by caller.
+pub struct RateLimiter<Caller> {
+    /// Per caller, the time at which its bucket is full again (GCRA's theoretical arrival time).
+    full_at: Mutex<HashMap<Caller, Instant>>,
+}
+
+impl<Caller> Default for RateLimiter<Caller> {
+    fn default() -> Self {
+        Self { full_at: Mutex::default() }
+    }
+}
+
+impl<Caller: Hash + Eq> RateLimiter<Caller> {
     /// Counts a request; fails with the time to wait if it exceeds the rate.
-    pub fn check(&self, asker: Asker, rate: Rate, now: Instant) -> Result<(), Duration> {
+    pub fn check(&self, caller: Caller, rate: Rate, now: Instant) -> Result<(), Duration> {
         let each = Duration::from_secs(1) / rate.per_second.max(1);
         let most = each * rate.burst.max(1);
-        let mut rested = self.next_allowed.lock();
-        if rested.len() >= KEYS_MAX {
-            rested.retain(|_, when| *when > now);
+        let mut full_at = self.full_at.lock();
+        if full_at.len() >= KEYS_MAX {
+            full_at.retain(|_, when| *when > now);
         }
-        let when = rested.entry(asker).or_insert(now);
+        let when = full_at.entry(caller).or_insert(now);
         let next = (*when).max(now) + each;
         match next.duration_since(now) > most {
             true => Err(next.duration_since(now) - most),
@@ -55,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn somebody_may_ask_so_often_and_then_waits() {
+    fn rate_limit_allows_a_burst_and_then_waits() {
         let rates = RateLimiter::default();
         let rate = Rate { per_second: 10, burst: 3 };
         let start = Instant::now();
@@ -70,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn who_has_rested_is_forgotten() {
+    fn idle_callers_are_forgotten() {
         let rates = RateLimiter::default();
         let rate = Rate { per_second: 1_000, burst: 1 };
         let start = Instant::now();
-        for asker in 0..KEYS_MAX {
-            rates.check(asker, rate, start).expect("the first");
+        for caller in 0..KEYS_MAX {
+            rates.check(caller, rate, start).expect("the first");
         }
         rates.check(KEYS_MAX, rate, start + Duration::from_secs(1)).expect("the first");
-        assert_eq!(rates.next_allowed.lock().len(), 1);
+        assert_eq!(rates.full_at.lock().len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Middleware before every handler, one file per job, in the order in which a request passes them.
+//! Middleware before every handler, one file per job. [`apply`] defines the order.
 
 pub(crate) mod context;
 pub(crate) mod request_id;

@@ -30,7 +30,7 @@ impl RateLimits {
         let Credential::Key(key) = who else { return Ok(()) };
         let now = Instant::now();
         let rate = match key.key.rate {
-            Some(per_second) => Rate { per_second, burst: per_second.saturating_mul(2) },
+            Some(per_second) => Rate::with_burst(per_second, 2),
             None => limits.key,
         };
         self.keys.check(key.key.id, rate, now).map_err(too_often)?;

@@ -279,7 +279,7 @@ async fn the_log_of_a_tenant_tells_what_others_did_with_it() {
 }
 
 #[tokio::test]
-async fn nobody_is_sent_out_by_the_sessions_of_another() {
+async fn sessions_of_one_holder_do_not_end_those_of_another() {
     let server = Running::start().await;
     let (_, word) = server.key(HOME, json!({ "scopes": ["read"], "rate": 1_000 })).await;
     let mut visitor = server.stranger().await;
@@ -371,7 +371,7 @@ async fn a_limited_key_imports_nothing() {
 }
 
 #[tokio::test]
-async fn whoever_may_not_read_learns_nothing_by_writing() {
+async fn a_key_without_read_learns_nothing_by_writing() {
     let server = Running::start().await;
     let mut owner = server.client().await;
     let draft = json!({ "title": "secret", "external_id": "ext", "tags": ["secret"], "metadata": { "a": "secret" } });

@@ -14,13 +14,13 @@ const AS_ANOTHER_PERSON: &str = "a key of that person";
 const OF_PROJECT: &str = "a key for everything, or for a project";
 
 /// Roles of messages that no person writes; a message in any other role, of any program, is a person's.
-const MACHINES: [&str; 6] = ["assistant", "system", "developer", "tool", "function", "model"];
+const NON_HUMAN_ROLES: [&str; 6] = ["assistant", "system", "developer", "tool", "function", "model"];
 
 fn forbidden<T>(needs: &'static str) -> Result<T> {
     Err(StoreError::Forbidden { needs })
 }
 
-/// Constrains a transaction to a limited permissions, or refuses it.
+/// Constrains a transaction to the permissions of a limited key, or refuses it.
 pub(super) fn constrain(permissions: &Permissions, transaction: &mut Transaction) -> Result<()> {
     transaction.changes.iter_mut().try_for_each(|change| constrain_change(permissions, change))?;
     for expect in &transaction.expect {
@@ -97,7 +97,7 @@ fn constrain_change(permissions: &Permissions, change: &mut Change) -> Result<()
 fn constrain_author(permissions: &Permissions, message: &mut NewMessage) -> Result<()> {
     let (Some(user), content) = (&permissions.access.user, &mut message.content) else { return Ok(()) };
     match &content.author {
-        _ if MACHINES.contains(&content.role.as_str()) => Ok(()),
+        _ if NON_HUMAN_ROLES.contains(&content.role.as_str()) => Ok(()),
         Some(author) if author.id != *user => forbidden(AS_ANOTHER_PERSON),
         Some(_) => Ok(()),
         None => {

@@ -342,8 +342,8 @@ impl<E: Engine> Store for StoreView<E> {
         if self.access().is_limited() {
             // The index covers all users and returns hits of others before they are filtered out: the duration reveals
             // something about their words.
-            let beats = started.elapsed().as_nanos() / SEARCH_TIME_STEP.as_nanos() + 1;
-            let answered = SEARCH_TIME_STEP * u32::try_from(beats).unwrap_or(u32::MAX);
+            let steps = started.elapsed().as_nanos() / SEARCH_TIME_STEP.as_nanos() + 1;
+            let answered = SEARCH_TIME_STEP * u32::try_from(steps).unwrap_or(u32::MAX);
             tokio::time::sleep_until(started + answered).await;
             if let Ok(found) = &mut found {
                 found.micros = u64::try_from(answered.as_micros()).unwrap_or(u64::MAX);

@@ -217,7 +217,7 @@ impl<T> FairScheduler<T> {
         if let Some((number, again)) = last {
             state.finish_turn(number, again);
             has_news = matches!(again, Reschedule::After(_));
-            self.run_waker(&state);
+            self.notify_waiting(&state);
         }
         loop {
             let (due, next_due) = state.promote_due();
@@ -251,13 +251,13 @@ impl<T> FairScheduler<T> {
     pub(crate) fn reschedule(&self, number: u64, again: Reschedule) {
         let mut state = self.state.lock();
         state.finish_turn(number, again);
-        self.run_waker(&state);
+        self.notify_waiting(&state);
         if !state.ready.is_empty() {
             self.notify(state);
         }
     }
 
-    fn run_waker(&self, state: &SchedulerState<T>) {
+    fn notify_waiting(&self, state: &SchedulerState<T>) {
         if state.leaving > 0 {
             self.left.notify_all();
         }
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_waits_until_its_turn_is_over() {
+    fn a_worker_that_leaves_finishes_its_turn() {
         let scheduler = of(1);
         scheduler.wake(0);
         let (number, _) = scheduler.next(None).expect("it waits");

@@ -17,15 +17,16 @@ pub(super) struct ConnectionBudget {
 /// Permit for one open connection of a store. It is dropped after the connection, never before.
 pub(super) struct ConnectionPermit {
     budget: Arc<ConnectionBudget>,
-    since: Arc<AtomicUsize>,
+    /// How many connections its store has open.
+    open_of_store: Arc<AtomicUsize>,
     counts: Accounting,
 }
 
-/// Whether a connection takes room from others.
+/// Whether a connection counts against the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Accounting {
     Counted,
-    /// There is room set aside for it.
+    /// Its place is reserved.
     Uncounted,
 }
 
@@ -39,7 +40,7 @@ impl ConnectionBudget {
         *self.open.lock()
     }
 
-    /// Takes room for a connection of a store, if there is any.
+    /// Returns a permit for a connection of a store, if the limit allows one.
     pub(super) fn try_acquire(self: &Arc<Self>, held: &Arc<AtomicUsize>) -> Option<ConnectionPermit> {
         let mut open = self.open.lock();
         if *open >= self.max {
@@ -57,11 +58,11 @@ impl ConnectionBudget {
 
     fn permit(self: &Arc<Self>, held: &Arc<AtomicUsize>, counts: Accounting) -> ConnectionPermit {
         held.fetch_add(1, Ordering::Relaxed);
-        ConnectionPermit { budget: self.clone(), since: held.clone(), counts }
+        ConnectionPermit { budget: self.clone(), open_of_store: held.clone(), counts }
     }
 
     /// Waits for a connection to be closed, up to a limit.
-    pub(super) fn acquire(&self) {
+    pub(super) fn wait_for_release(&self) {
         let mut open = self.open.lock();
         if *open >= self.max {
             self.freed.wait_for(&mut open, WAIT_MAX);
@@ -80,7 +81,7 @@ impl ConnectionBudget {
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut open = self.budget.open.lock();
-        self.since.fetch_sub(1, Ordering::Relaxed);
+        self.open_of_store.fetch_sub(1, Ordering::Relaxed);
         if self.counts == Accounting::Counted {
             *open -= 1;
         }

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_begins_alike_is_somebody_elses() {
+    fn files_with_a_common_prefix_belong_to_another_store() {
         let store = Path::new("a/ten_1.db");
         for ours in ["a/ten_1.db", "a/ten_1.db-wal", "a/ten_1.db.search-shm", "a/ten_1.db.before-7"] {
             assert!(is_of(store, Path::new(ours)), "{ours}");

@@ -40,7 +40,7 @@ pub(super) struct OpenStore {
     /// The writer waits for the index.
     is_throttled: AtomicBool,
     /// All accepted transactions are written, and the queue is closed.
-    checkpointed_at: AtomicBool,
+    is_writer_finished: AtomicBool,
     ended: Mutex<Option<oneshot::Sender<()>>>,
     /// How many connections are open.
     connections: Arc<AtomicUsize>,
@@ -53,33 +53,33 @@ impl OpenStore {
         let connections = Arc::default();
         let slot = runtime.connection_permit(NO_STORE, &connections);
         let connection = open_first(&options, schema)?;
-        runtime.settle_idle(&connection).map_err(|error| failed(doing, error))?;
+        runtime.configure(&connection).map_err(|error| failed(doing, error))?;
         let key = DigestKey::new(digest_key(&connection).map_err(|error| failed(doing, error))?);
         let last = last_position(&connection).map_err(|error| failed(doing, error))?;
         let number = runtime.next_number();
-        let ring = |ring: fn(&RuntimeInner, u64)| -> Waker {
+        let waker = |waker: fn(&RuntimeInner, u64)| -> Waker {
             let runtime = runtime.clone();
-            Box::new(move || ring(&runtime, number))
+            Box::new(move || waker(&runtime, number))
         };
         let store = Arc::new(Self {
             number,
             runtime: runtime.clone(),
             key,
-            queue: CommitQueue::with_waker(ring(|runtime, number| runtime.writers.wake(number))),
+            queue: CommitQueue::with_waker(waker(|runtime, number| runtime.writers.wake(number))),
             readers: ReaderPool::new(
                 options.readers,
-                ring(|runtime, number| runtime.readers.wake(number)),
-                ring(|runtime, number| runtime.maintenance.wake_now(number)),
+                waker(|runtime, number| runtime.readers.wake(number)),
+                waker(|runtime, number| runtime.maintenance.wake_now(number)),
             ),
             position: PositionWatch::new(last),
-            indexing: IndexingMonitor::with_waker(ring(|runtime, number| runtime.indexer.wake_now(number))),
+            indexing: IndexingMonitor::with_waker(waker(|runtime, number| runtime.indexer.wake_now(number))),
             last_change: Mutex::default(),
             reserve: Reserve::of(&options.path),
             writer: Mutex::new(writer::WriterState::new(connection, slot)),
             index: Mutex::default(),
             is_checkpoint_requested: AtomicBool::new(false),
             is_throttled: AtomicBool::new(false),
-            checkpointed_at: AtomicBool::new(false),
+            is_writer_finished: AtomicBool::new(false),
             ended: Mutex::default(),
             connections,
             options,
@@ -145,7 +145,7 @@ impl OpenStore {
         if DigestKey::new(found).digest(&[]) != self.key.digest(&[]) {
             return Err(StoreError::altered("the file", self.options.path.display()));
         }
-        self.runtime.settle_idle(connection).map_err(|error| failed(doing, error))
+        self.runtime.configure(connection).map_err(|error| failed(doing, error))
     }
 
     /// Opens a connection that reads.
@@ -153,8 +153,8 @@ impl OpenStore {
         SqliteReader::open(self, self.connection_permit())
     }
 
-    /// Uses a connection for one short read, unless they are being closed. One that ends with the visit takes no
-    /// room from others.
+    /// Uses a connection for one short read, unless they are being closed. A connection that is closed after the read
+    /// does not count against the limit.
     pub(super) fn with_reader<T>(
         self: &Arc<Self>,
         end: OnReturn,
@@ -225,15 +225,15 @@ impl OpenStore {
         answer
     }
 
-    /// The writer has nothing more to do.
-    pub(super) fn checkpoint_all(&self) {
-        self.checkpointed_at.store(true, Ordering::Release);
+    /// Called by the writer after its last transaction.
+    pub(super) fn mark_writer_finished(&self) {
+        self.is_writer_finished.store(true, Ordering::Release);
         self.runtime.maintenance.wake_now(self.number);
     }
 
     /// Leaves the runtime if all that was accepted is finished; it is called again when more of it is.
     pub(super) fn leave(&self) -> Option<Reschedule> {
-        if !self.checkpointed_at.load(Ordering::Acquire) {
+        if !self.is_writer_finished.load(Ordering::Acquire) {
             return None;
         }
         let (runtime, number) = (&self.runtime, self.number);

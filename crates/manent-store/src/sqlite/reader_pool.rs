@@ -184,12 +184,12 @@ impl ReaderPool {
         drop(going);
         let mut state = self.state.lock();
         state.open -= many;
-        self.run_waker(&state);
+        self.notify_waiting(&state);
         state
     }
 
     /// Wakes the callers that wait for connections to be closed.
-    fn run_waker(&self, state: &PoolState) {
+    fn notify_waiting(&self, state: &PoolState) {
         if state.waiting > 0 {
             self.changed.notify_all();
         }
@@ -255,7 +255,7 @@ impl Drop for PooledReader<'_> {
         if self.of == Use::Read {
             state.busy -= 1;
         }
-        self.reads.run_waker(&state);
+        self.reads.notify_waiting(&state);
         let (can_begin, is_over) = (self.reads.can_start(&state), state.is_over());
         drop(state);
         if can_begin && self.of == Use::Read {

@@ -216,13 +216,13 @@ impl RuntimeInner {
                 return slot;
             }
             if !self.close_longest_idle(number) {
-                self.connections.acquire();
+                self.connections.wait_for_release();
             }
         }
     }
 
     /// Applies the settings of the runtime to a connection.
-    pub(super) fn settle_idle(&self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(super) fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.pragma_update(None, "cache_size", -i64::from(self.cache_kib))
     }
 

@@ -178,7 +178,7 @@ impl Writer<'_> {
         self.store.readers.pause();
         drop(self.state.release());
         self.store.readers.resume();
-        self.store.checkpoint_all();
+        self.store.mark_writer_finished();
     }
 
     fn connection(&self) -> &Connection {

@@ -120,11 +120,6 @@ impl Tenants {
         Ok(self.database(pass.key.tenant).await?.granted(pass.grant()))
     }
 
-    /// Returns the databases that are open.
-    pub fn open_stores(&self) -> Vec<(TenantId, Database)> {
-        std::iter::once((DEFAULT_TENANT, self.inner.home.clone())).chain(self.inner.databases.open()).collect()
-    }
-
     /// Opens or creates the store of a tenant.
     async fn open_store(&self, id: TenantId, opening: TenantState) -> Result<Database> {
         let tenants = self.clone();

@@ -81,10 +81,10 @@ impl DatabasePool {
         let _turn = self.opening.acquire_many(many).await.map_err(|_| StoreError::Closed)?;
         let opening = match place {
             Location::File(path) => {
-                let (crew, options) = (self.runtime()?, SqliteOptions { readers: 2, ..SqliteOptions::new(path) });
+                let (runtime, options) = (self.runtime()?, SqliteOptions { readers: 2, ..SqliteOptions::new(path) });
                 // Opening waits for the disk or the server and must not block a runtime thread.
                 tokio::task::spawn_blocking(move || {
-                    Ok(Database::from_store(Arc::new(SqliteStore::open_in(&crew, options)?)))
+                    Ok(Database::from_store(Arc::new(SqliteStore::open_in(&runtime, options)?)))
                 })
             }
             Location::Server(_) => {
@@ -176,10 +176,10 @@ impl DatabasePool {
 
     /// Returns the worker threads of file stores.
     fn runtime(&self) -> Result<Arc<StoreRuntime>> {
-        let mut crew = self.runtime.lock();
-        match &*crew {
-            Some(crew) => Ok(crew.clone()),
-            None => Ok(crew.insert(StoreRuntime::start(RuntimeOptions::default())?).clone()),
+        let mut runtime = self.runtime.lock();
+        match &*runtime {
+            Some(runtime) => Ok(runtime.clone()),
+            None => Ok(runtime.insert(StoreRuntime::start(RuntimeOptions::default())?).clone()),
         }
     }
 }
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_wants_a_store_that_is_being_destroyed_waits() {
+    async fn opening_a_store_waits_for_its_deletion() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (stores, id) = (DatabasePool::default(), TenantId::new(1, [1; 10]));
         let place = || async { Ok(Location::File(folder.path().join("store.db"))) };

@@ -111,8 +111,10 @@ fn modules_use_only_lower_layers() {
 }
 
 #[test]
-fn architecture_names_files_that_exist() {
-    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("UTF-8");
+fn documents_name_files_that_exist() {
+    let text = ["ARCHITECTURE.md", "CONTRIBUTING.md"]
+        .map(|file| std::fs::read_to_string(root().join(file)).expect("UTF-8"))
+        .join("\n");
     let named = text.split('`').skip(1).step_by(2).filter(|name| {
         let is_path = name.contains('/') && !name.contains([' ', '<', '{']);
         is_path && (name.starts_with("manent") || name.starts_with("web/"))
@@ -126,7 +128,7 @@ fn architecture_names_files_that_exist() {
         }
     }
     assert!(count > 30, "only {count} paths were found");
-    check(offenders, "ARCHITECTURE.md names files that do not exist");
+    check(offenders, "a document names files that do not exist");
 }
 
 /// Modules that may contain SQL.

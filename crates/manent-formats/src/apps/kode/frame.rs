@@ -4,7 +4,7 @@ use crate::apps::kode::database::{AgentRows, DatabaseFrame};
 use crate::core::json::{Frame, Style};
 use serde::{Deserialize, Serialize};
 
-/// A file with one value that a noun holds, or that no noun holds.
+/// A file with a single value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Around {
     /// Its name below the folder.

@@ -51,11 +51,11 @@ pub(crate) struct Kind {
     pub record: &'static str,
     /// Reads a record, and what it says if it is a message; the reason if it is none.
     pub read: fn(&str) -> Result<Option<Content>, String>,
-    /// Says which of two lists that do not go on from each other is older, where that can be told.
+    /// Returns whether the first of two lists that diverge is older.
     pub is_older: fn(&[StoredMessage], &[StoredMessage]) -> bool,
 }
 
-/// Returns what surrounds the records of a file; none where that is more than anybody would hold.
+/// Returns what surrounds the records of a file; none where it is larger than `RECORD_MAX`.
 pub(crate) fn framed(bytes: &dyn Bytes, root: &Outline) -> io::Result<Option<Frame>> {
     match Frame::of(bytes, root) {
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Ok(None),

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 /// Deeper values are taken out whole.
 const DEPTH_MAX: usize = 64;
 
-/// A value without what is no JSON in it.
+/// A value without its invalid members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mended {
     /// The value; what remains is unchanged.
@@ -35,7 +35,7 @@ pub(crate) fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Returns a value without what is no JSON in it; none if nothing of it is left.
+/// Returns a value without its invalid members; none if nothing of it is left.
 fn value(text: &str, base: u64, path: &str, depth: usize, removed: &mut Vec<Removed>) -> Option<String> {
     if is_json(text) {
         return Some(text.to_owned());

@@ -194,7 +194,7 @@ fn one_agent_is_read_from_its_own_folder() {
 }
 
 #[test]
-fn files_of_a_project_around_the_agents_are_nobodys() {
+fn files_around_the_agents_belong_to_no_agent() {
     let mut files: Files = small("agt-1").into_iter().map(|(name, text)| (format!(".kode/{name}"), text)).collect();
     let agents = files.clone();
     for name in

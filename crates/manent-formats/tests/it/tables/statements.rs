@@ -20,7 +20,7 @@ fn sqlite_runs_the_statements_of_the_design() {
 }
 
 #[test]
-fn a_file_that_nobody_wrote_yet_has_the_statements_of_the_design() {
+fn a_new_file_has_the_statements_of_the_design() {
     let (written, _) = write(&mut Shelf::default(), None);
     assert_eq!(dump(&written), dump(&file(&design())));
 }

@@ -205,7 +205,7 @@ pub(crate) fn edit(tx: &mut Tx<'_>, id: ConversationId, patch: &ConversationPatc
         }
     }
     for tag in &patch.remove_tags {
-        let no = tx.caches.interned_text(tx.connection, NameKind::Tag, tag)?;
+        let no = tx.caches.number_of(tx.connection, NameKind::Tag, tag)?;
         after.tags.retain(|tag| Some(*tag) != no);
     }
     after.tags.sort_unstable();

@@ -56,7 +56,7 @@ pub(crate) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &App
     if append.head == HeadMove::Follow {
         let at_end = row.head.branch == branch.no && branch.ends_at(row.head.at, last_own);
         let sums = match at_end {
-            true => Sums { depth: 0, visible: row.messages, interned: row.words, tokens: row.tokens } + grown,
+            true => Sums { depth: 0, visible: row.messages, words: row.words, tokens: row.tokens } + grown,
             false => tx.sums_at(head)?,
         };
         move_to(&mut row, head, sums);
@@ -216,7 +216,7 @@ fn insert_one(
         streamed: streaming,
         erased: false,
     };
-    // The body of a stream is not its last, so nothing can be packed against it.
+    // The body of a stream is not final, so the source record is not compressed against it.
     let body = (!streaming).then(|| content.body.text());
     let kept = origin.map(|origin| source_record::kept(tx, origin, body)).transpose()?;
     let stored = MessageHeader {

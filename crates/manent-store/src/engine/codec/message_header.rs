@@ -39,7 +39,7 @@ impl MessageHeader {
             self.turn.map(u64::from),
             self.tokens.map(u64::from),
         ] {
-            // Nothing is 0, and every number is one more than it is.
+            // None is encoded as 0, a value n as n + 1.
             number(&mut bytes, optional.map_or(0, |value| value + 1));
         }
         for sixteen in [self.reply_to.as_ref().map(MessageId::as_bytes), self.digest.as_ref().map(|digest| &digest.0)] {

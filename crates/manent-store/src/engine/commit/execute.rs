@@ -1,4 +1,5 @@
-//! Executes one transaction inside the open one of its engine: replay lookup, preconditions, changes, results.
+//! Executes one transaction inside the open one of its engine: access checks, preconditions, changes, results. The
+//! writer looks up the replay of its idempotency key before.
 
 use crate::api::error::{Conflict, StoreError};
 use crate::api::transaction::{Change, Committed, Position};
@@ -76,12 +77,12 @@ pub(crate) fn execute_transaction(tx: &mut Tx<'_>, prepared: &Prepared) -> TxRes
     if !tx.appends_only {
         tx.caches.recent.forget();
     }
-    // A retry is checked too: content that is stored already could otherwise name what the caller must not.
+    // A retry by message ids is checked too: content that is stored already could otherwise name what the caller must not.
     if let Some(checks) = &prepared.access {
         authorize::check(tx, checks)?;
     }
     // A retry of an append must not fail because the first try moved the head: its messages are looked for first.
-    if !transaction.expect.is_empty() && stored_request_time(tx, prepared)?.is_none() {
+    if !transaction.expect.is_empty() && first_arrival(tx, prepared)?.is_none() {
         apply::check(tx, transaction)?;
     }
     if transaction.actor.is_some() {
@@ -94,7 +95,7 @@ pub(crate) fn execute_transaction(tx: &mut Tx<'_>, prepared: &Prepared) -> TxRes
     }
     tx.finish()?;
     let arrival = match tx.next == first {
-        true => stored_request_time(tx, prepared)?,
+        true => first_arrival(tx, prepared)?,
         false => None,
     };
     let repeated = arrival.is_some();
@@ -121,8 +122,8 @@ fn commit_of(tx: &Tx<'_>, arrival: Position) -> TxResult<(Position, Position)> {
     Ok((first, last))
 }
 
-/// Returns where the first message of this transaction arrived, if it is there already.
-fn stored_request_time(tx: &Tx<'_>, prepared: &Prepared) -> TxResult<Option<Position>> {
+/// Returns the position at which the first message of this transaction was stored, if it was.
+fn first_arrival(tx: &Tx<'_>, prepared: &Prepared) -> TxResult<Option<Position>> {
     let first = prepared.transaction.changes.iter().flat_map(messages_of).next();
     let Some(message) = first else { return Ok(None) };
     Ok(query_optional(tx.connection, ARRIVAL, [message.id.as_bytes()], |row| row.get(0))?)

@@ -57,7 +57,7 @@ impl RowCache {
     }
 
     /// Returns the number of a word that exists.
-    pub(crate) fn interned_text(
+    pub(crate) fn number_of(
         &mut self,
         connection: Connection<'_>,
         kind: NameKind,
@@ -86,7 +86,7 @@ impl RowCache {
         kind: NameKind,
         word: &str,
     ) -> TxResult<i64> {
-        if let Some(no) = self.interned_text(connection, kind, word)? {
+        if let Some(no) = self.number_of(connection, kind, word)? {
             return Ok(no);
         }
         let row = row_mac::row(key, &row_mac::NAME, (kind as i64, word));
@@ -108,7 +108,7 @@ impl RowCache {
     }
 }
 
-/// Purge and erase forget the other kinds of words, perhaps in another process; said again they get another number.
+/// Purge and erase forget the other kinds of words, perhaps in another process; if they are used again, they get a new number.
 fn is_permanent(kind: NameKind) -> bool {
     matches!(kind, NameKind::Role | NameKind::Model)
 }
@@ -162,7 +162,7 @@ fn sums_at(row: &Row<'_>, first: usize) -> DbResult<Sums> {
     Ok(Sums {
         depth: row.get(first)?,
         visible: row.get(first + 1)?,
-        interned: row.get(first + 2)?,
+        words: row.get(first + 2)?,
         tokens: row.get(first + 3)?,
     })
 }

@@ -416,7 +416,7 @@ impl<'a> Tx<'a> {
         }
         let sql = "select visible_sum, words_sum, tokens_sum from message where key = $1";
         let found = query_optional(self.connection, sql, [address.0], |row| {
-            Ok(Sums { depth: address.slot(), visible: row.get(0)?, interned: row.get(1)?, tokens: row.get(2)? })
+            Ok(Sums { depth: address.slot(), visible: row.get(0)?, words: row.get(1)?, tokens: row.get(2)? })
         })?;
         found.ok_or_else(|| StoreError::altered("message", format!("{address:?}")).into())
     }
@@ -428,7 +428,7 @@ impl<'a> Tx<'a> {
         }
         let found = query_optional(self.connection, LAST_OWN, own_slots(no), |row| {
             let slot = Address(row.get(0)?).slot();
-            Ok((slot, Sums { depth: slot, visible: row.get(1)?, interned: row.get(2)?, tokens: row.get(3)? }))
+            Ok((slot, Sums { depth: slot, visible: row.get(1)?, words: row.get(2)?, tokens: row.get(3)? }))
         })?;
         Ok(found.unwrap_or_default())
     }

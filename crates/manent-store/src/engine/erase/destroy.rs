@@ -187,7 +187,7 @@ fn delete_annotations(tx: &mut Tx<'_>, row: &ConversationRow, depth: Depth, budg
     ];
     for sql in BY_CONVERSATION {
         if budget.left > 0 {
-            // As many as go leave the index.
+            // The index loses the same number of folds.
             if sql == FOLDS {
                 index_delete::folds(tx, row.no, budget.left)?;
             }
@@ -370,21 +370,34 @@ fn empty_message(tx: &mut Tx<'_>, address: Address, budget: &mut Budget) -> TxRe
     index_delete::message(tx, address)?;
     let sql = "select id from message where key = $1";
     let id = MessageId::from_bytes(query_one(tx.connection, sql, [address.0], |row| row.get(0))?);
-    let mut facts = facts_at(tx, address)?;
-    // A message that still streams has no digest yet; the chain knows it by its id.
-    facts.digest = facts.digest.or_else(|| Some(crate::engine::commit::prepare::streaming_digest(tx.key, id)));
-    facts.flags.erased = true;
-    if facts.flags.status == MessageStatus::Streaming {
-        facts.flags.status = MessageStatus::Incomplete;
+    // No `..`: a new field does not compile until it is decided whether erasing a message clears it.
+    let MessageHeader {
+        mut flags,
+        at,
+        role_no,
+        author_no: _,
+        model_no,
+        turn,
+        tokens,
+        reply_to,
+        digest,
+        usage: _,
+        metadata: _,
+    } = facts_at(tx, address)?;
+    flags.erased = true;
+    if flags.status == MessageStatus::Streaming {
+        flags.status = MessageStatus::Incomplete;
     }
-    facts.author_no = None;
-    facts.usage = None;
-    facts.metadata = None;
+    // A message that still streams has no digest yet; the chain knows it by its id.
+    let digest = digest.or_else(|| Some(crate::engine::commit::prepare::streaming_digest(tx.key, id)));
+    let (author_no, usage, metadata) = (None, None, None);
+    let header =
+        MessageHeader { flags, at, role_no, author_no, model_no, turn, tokens, reply_to, digest, usage, metadata };
     let sql = "update message
          set facts = $1, author_no = null, source_no = null, ordinal = null, external = null, raw = null, mac = null,
              body = $2
          where key = $3";
-    execute(tx.connection, sql, (facts.encode(), &b"[]"[..], address.0))?;
+    execute(tx.connection, sql, (header.encode(), &b"[]"[..], address.0))?;
     execute(tx.connection, "delete from stream where key = $1", [address.0])?;
 
     budget.receipt.messages += budget.spend(1);

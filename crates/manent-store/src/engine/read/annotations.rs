@@ -408,7 +408,7 @@ pub(crate) fn events(reading: &mut Reading<'_>, query: &EventsQuery) -> TxResult
     let (no, _) = head_of(reading.connection, query.conversation)?;
     let mut wanted = Vec::new();
     for channel in &query.channels {
-        wanted.extend(reading.caches.interned_text(reading.connection, NameKind::Channel, channel)?);
+        wanted.extend(reading.caches.number_of(reading.connection, NameKind::Channel, channel)?);
     }
     let limit = query.limit.clamp(1, PAGE_MAX) as usize;
     let mut after = no << 32 | query.after.clamp(0, i64::from(u32::MAX));

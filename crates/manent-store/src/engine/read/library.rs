@@ -41,7 +41,7 @@ macro_rules! remembered_within {
 pub(crate) fn memories(reading: &mut Reading<'_>, access: &AccessScope, query: &MemoriesQuery) -> TxResult<Memories> {
     let within = AccessFilter::of(reading.connection, access)?;
     let collection_no = match &query.collection {
-        Some(name) => match reading.caches.interned_text(reading.connection, NameKind::Collection, name)? {
+        Some(name) => match reading.caches.number_of(reading.connection, NameKind::Collection, name)? {
             Some(no) => Some(no),
             None => return Ok(Vec::new()),
         },

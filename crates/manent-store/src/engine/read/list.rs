@@ -50,7 +50,7 @@ fn list_filter(reading: &mut Reading<'_>, access: &AccessScope, query: &ListQuer
         None => None,
     };
     let tag_no: Option<i64> = match &query.tag {
-        Some(tag) => match reading.caches.interned_text(reading.connection, NameKind::Tag, tag)? {
+        Some(tag) => match reading.caches.number_of(reading.connection, NameKind::Tag, tag)? {
             Some(no) => Some(no),
             None => return Ok(None),
         },

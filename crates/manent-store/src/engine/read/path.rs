@@ -302,7 +302,7 @@ pub(crate) fn state(
 ) -> TxResult<Option<Json>> {
     let (conversation_no, shown) = head_of(reading.connection, id)?;
     let within = AccessFilter::of(reading.connection, access)?;
-    let Some(name_no) = reading.caches.interned_text(reading.connection, NameKind::State, name)? else {
+    let Some(name_no) = reading.caches.number_of(reading.connection, NameKind::State, name)? else {
         return Ok(None);
     };
     let head = match at {

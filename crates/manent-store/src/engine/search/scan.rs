@@ -9,7 +9,7 @@ use manent_text::IndexQuery;
 use std::collections::VecDeque;
 
 /// Maximum number of rows of a batch; each batch is twice as large as the one before.
-const CONDITIONS_MAX: i64 = 1_024;
+const BATCH_ROWS_MAX: i64 = 1_024;
 
 /// Which tokens a row must have, in the words of an engine.
 pub(crate) struct Condition {
@@ -168,7 +168,7 @@ impl IndexScan {
         let mut condition = Condition::of(reading, candidates)?;
         Ok(match (reading.connection, reading.index) {
             (Connection::Postgres(_), _) => {
-                condition.text = condition.text.map(|text| split_range(&text, candidates));
+                condition.text = condition.text.map(|text| with_split_messages(&text, candidates));
                 Self::Rows { condition, from: before, limit: wanted, waiting: VecDeque::new(), ended: false }
             }
             (Connection::Sqlite(_), Some(index)) => {
@@ -206,7 +206,7 @@ impl IndexScan {
                 if waiting.is_empty() && !*ended {
                     let found = newest_rows(reading.connection, condition.text.as_deref(), *from, *limit)?;
                     *ended = (found.len() as i64) < *limit;
-                    *limit = (*limit * 2).min(CONDITIONS_MAX);
+                    *limit = (*limit * 2).min(BATCH_ROWS_MAX);
                     *from = found.last().map(|(entry, _)| *entry).or(*from);
                     waiting.extend(found);
                 }
@@ -255,7 +255,7 @@ fn newest_rows(
 }
 
 /// A message of very many words has several rows, none of which has all of them: one with any of them is a candidate.
-fn split_range(condition: &str, candidates: &IndexQuery) -> String {
+fn with_split_messages(condition: &str, candidates: &IndexQuery) -> String {
     let mut tokens = Vec::new();
     leaves(candidates, &mut tokens);
     let split = (TSQUERY.quoted)(super::docs::SPLIT);
@@ -343,7 +343,7 @@ impl SegmentScan {
                 Some((_, no)) if found.len() as i64 == self.limit => no - 1,
                 _ => 0,
             };
-            self.limit = (self.limit * 2).min(CONDITIONS_MAX);
+            self.limit = (self.limit * 2).min(BATCH_ROWS_MAX);
             self.reached = found.last().map_or(self.reached, |(entry, _)| entry.at);
             let before = self.before;
             self.waiting.extend(

@@ -88,7 +88,7 @@ fn scopes(reading: &mut Reading<'_>, access: &AccessScope, query: &StatsQuery) -
         };
     }
     if let Some(tag) = &query.tag {
-        let no = reading.caches.interned_text(connection, NameKind::Tag, tag)?;
+        let no = reading.caches.number_of(connection, NameKind::Tag, tag)?;
         return Ok(Some(no.map(Scope::Tag).into_iter().collect()));
     }
     let Some(projects) = &access.projects else { return Ok(Some(vec![Scope::Store])) };

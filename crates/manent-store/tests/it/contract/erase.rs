@@ -247,7 +247,7 @@ pub async fn an_erased_author_is_no_member_and_was_none(store: &dyn Store) {
     sound(store).await;
 }
 
-pub async fn whoever_wrote_nothing_is_erased_as_well(store: &dyn Store) {
+pub async fn an_author_without_messages_can_be_erased(store: &dyn Store) {
     let author = |id: &str| Author { id: id.to_owned(), name: "Alice".to_owned() };
     let members = |members: Vec<Author>| ConversationPatch { members: Some(members), ..ConversationPatch::default() };
     // More conversations that have the letter in them than one step looks at, and a member behind all of them.

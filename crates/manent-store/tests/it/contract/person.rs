@@ -111,7 +111,7 @@ pub async fn what_a_person_made_and_took_back_goes_as_a_whole(store: &dyn Store)
     sound(store).await;
 }
 
-pub async fn whoever_erases_next_goes_on_with_what_was_begun(store: &dyn Store) {
+pub async fn the_next_erasure_resumes_an_interrupted_one(store: &dyn Store) {
     let [begun, purged, other] =
         [conversation(store, "a").await, conversation(store, "b").await, conversation(store, "c").await];
     for conversation in [begun, purged] {

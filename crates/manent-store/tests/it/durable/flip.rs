@@ -188,7 +188,7 @@ fn text_of(json: &Json) -> String {
 
 /// A walk goes on behind the last row that it read; where rows are out of order, that may be before the first one.
 #[test]
-fn rows_out_of_order_keep_nobody_walking() {
+fn rows_out_of_order_are_read_in_one_pass() {
     let folder = fast_folder();
     let path = folder.path().join("store.db");
     let store = open(&path).expect("opens");

@@ -331,7 +331,7 @@ fn a_damaged_page_of_the_index_is_found_out_and_made_again() {
 }
 
 #[test]
-fn a_damaged_message_keeps_nobody_from_finding_the_others() {
+fn a_damaged_message_does_not_hide_the_others_from_search() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     runtime().block_on(async {
         let store = open(folder.path());
@@ -358,7 +358,7 @@ fn a_damaged_message_keeps_nobody_from_finding_the_others() {
 }
 
 #[test]
-fn what_is_not_indexed_is_looked_through_no_longer_than_somebody_waits() {
+fn the_unindexed_tail_is_searched_within_the_time_limit() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join(FILE);
     runtime().block_on(async {

@@ -17,7 +17,7 @@ mod crash;
 mod faults;
 mod kill;
 mod processes;
-mod crew;
+mod store_runtime;
 mod disk_full;
 mod flip;
 mod columns;

@@ -18,7 +18,7 @@ impl ConversationImport {
             true => importer.database.annotations(self.id).await?,
             false => Annotations::default(),
         };
-        let mut calls = KnownCalls::of(&here, &self.annotations, |index| self.spot(index));
+        let mut calls = KnownCalls::of(&here, &self.annotations, |index| self.message_id_at(index));
         let items = std::mem::take(&mut self.annotations);
         self.leave_superseded_bookmarks(importer, &items, &here).await?;
         for (place, item) in items.into_iter().enumerate() {
@@ -62,13 +62,13 @@ impl ConversationImport {
                 return Ok(());
             }
         }
-        let after = item.after.and_then(|after| self.spot(after));
+        let after = item.after.and_then(|after| self.message_id_at(after));
         let change = Change::SetState { conversation: self.id, name: item.name, after, value: Some(item.value) };
         self.put(importer, manent_store::now(), vec![change], item.record).await
     }
 
     async fn bookmark(&mut self, importer: &mut Importer<'_>, item: BookmarkItem, here: &Annotations) -> Result<()> {
-        let head = item.head.and_then(|head| self.spot(head));
+        let head = item.head.and_then(|head| self.message_id_at(head));
         let same = |known: &&manent_model::Bookmark| {
             known.name == item.name && known.metadata == item.metadata && known.head == head
         };

@@ -26,9 +26,13 @@ pub(crate) struct KnownCalls {
 }
 
 impl KnownCalls {
-    pub(crate) fn of(here: &Annotations, items: &[Item], spot: impl Fn(MessageIndex) -> Option<MessageId>) -> Self {
+    pub(crate) fn of(
+        here: &Annotations,
+        items: &[Item],
+        message_id_at: impl Fn(MessageIndex) -> Option<MessageId>,
+    ) -> Self {
         let named = items.iter().filter_map(|item| match item {
-            Item::ToolCall(item) => Some((spot(item.part.0)?, item.part.1)),
+            Item::ToolCall(item) => Some((message_id_at(item.part.0)?, item.part.1)),
             _ => None,
         });
         Self { trails: here.tool_calls.clone(), named: named.collect() }
@@ -56,7 +60,7 @@ impl ConversationImport {
         item: ToolCallItem,
         calls: &mut KnownCalls,
     ) -> Result<()> {
-        let Some(message) = self.spot(item.part.0) else {
+        let Some(message) = self.message_id_at(item.part.0) else {
             self.skip(importer, item.record, "the message that asks for it was skipped".to_owned());
             return Ok(());
         };

@@ -182,7 +182,7 @@ impl ConversationImport {
         if !self.buffered.is_empty() {
             changes.push(self.storing(importer, &self.buffered));
         }
-        let last = self.locations.last().copied().flatten().map(|spot| spot.id);
+        let last = self.locations.last().copied().flatten().map(|message_id_at| message_id_at.id);
         if let Some(message) = self.target_head(head).filter(|message| Some(*message) != last) {
             changes.push(Change::MoveHead { conversation: self.id, to: HeadTarget::Message(message) });
         }
@@ -252,30 +252,30 @@ impl ConversationImport {
 
     /// Continues after an earlier message: on its branch if it is the last one there, else on a new branch.
     fn leave(&mut self, importer: &Importer<'_>, parent: Option<MessageIndex>) {
-        let spot = parent.and_then(|parent| self.locations.get(parent as usize).copied().flatten());
-        let is_last = |spot: &MessageLocation| {
+        let message_id_at = parent.and_then(|parent| self.locations.get(parent as usize).copied().flatten());
+        let is_last = |message_id_at: &MessageLocation| {
             self.locations
                 .iter()
                 .flatten()
-                .rfind(|one| one.branch == spot.branch)
-                .is_some_and(|last| last.id == spot.id)
+                .rfind(|one| one.branch == message_id_at.branch)
+                .is_some_and(|last| last.id == message_id_at.id)
         };
-        match spot {
-            Some(spot) if is_last(&spot) => self.branch = spot.branch,
-            spot => {
+        match message_id_at {
+            Some(message_id_at) if is_last(&message_id_at) => self.branch = message_id_at.branch,
+            message_id_at => {
                 self.branch = importer.database.new_id(BranchId::new);
-                self.base = Some(spot);
+                self.base = Some(message_id_at);
             }
         }
     }
 
     fn new_message(&self, index: MessageIndex, item: &MessageItem) -> Option<NewMessage> {
-        let spot = self.locations[index as usize]?;
-        Some(NewMessage { id: spot.id, content: self.content_of(item) })
+        let message_id_at = self.locations[index as usize]?;
+        Some(NewMessage { id: message_id_at.id, content: self.content_of(item) })
     }
 
     pub(crate) fn content_of(&self, item: &MessageItem) -> Content {
-        let reply_to = item.reply_to.and_then(|at| self.spot(at));
+        let reply_to = item.reply_to.and_then(|at| self.message_id_at(at));
         Content { reply_to, ..item.content.clone() }
     }
 
@@ -339,7 +339,8 @@ impl ConversationImport {
             Some(base) => Change::OpenBranch {
                 conversation,
                 branch: self.branch,
-                base: base.map(|spot| BranchBase { parent: spot.branch, fork: Some(spot.id) }),
+                base: base
+                    .map(|message_id_at| BranchBase { parent: message_id_at.branch, fork: Some(message_id_at.id) }),
                 own: messages,
                 pieces: Vec::new(),
                 why,
@@ -377,7 +378,7 @@ impl ConversationImport {
     /// The message to show last, if it differs from the current one.
     fn target_head(&self, head: Option<MessageIndex>) -> Option<MessageId> {
         if let Some(head) = head {
-            return self.spot(head);
+            return self.message_id_at(head);
         }
         let mut spots = self.locations.iter().flatten();
         let (first, last) = (spots.next()?, spots.next_back()?);
@@ -433,8 +434,8 @@ impl ConversationImport {
         Ok(())
     }
 
-    pub(crate) fn spot(&self, index: MessageIndex) -> Option<MessageId> {
-        self.locations.get(index as usize).copied().flatten().map(|spot| spot.id)
+    pub(crate) fn message_id_at(&self, index: MessageIndex) -> Option<MessageId> {
+        self.locations.get(index as usize).copied().flatten().map(|message_id_at| message_id_at.id)
     }
 }
 

@@ -15,13 +15,13 @@ impl ConversationImport {
         ordinal: i64,
         here: &Annotations,
     ) -> Result<()> {
-        let Some(after) = self.spot(item.after) else {
+        let Some(after) = self.message_id_at(item.after) else {
             self.skip(importer, item.record, "the message that it hangs on was skipped".to_owned());
             return Ok(());
         };
-        let covers = item
-            .covers
-            .and_then(|(first, last)| Some(MessageRange { first: self.spot(first)?, last: self.spot(last)? }));
+        let covers = item.covers.and_then(|(first, last)| {
+            Some(MessageRange { first: self.message_id_at(first)?, last: self.message_id_at(last)? })
+        });
         let covers: Vec<MessageRange> = covers.into_iter().collect();
         let known = self.known_fold(importer, &item, here).await?;
         let at = item.at.map_or_else(manent_store::now, |time| time.at);

@@ -33,9 +33,9 @@ impl ConversationImport {
         let mut found = PathMatcher::of(&stored);
         let (steps, kept) = self.align(&stored, &items, &list, &mut found);
         // If the file has not changed, a path that was rewound in this store stays rewound.
-        let is_said_before = self.has_same_frame() && !self.has_new_folds(importer).await?;
+        let is_unchanged = self.has_same_frame() && !self.has_new_folds(importer).await?;
         let is_unfinished = stored.conversation.status == ConversationStatus::Importing;
-        let has_news = !is_said_before || is_unfinished || steps.iter().any(|step| matches!(step, Step::New(_)));
+        let needs_update = !is_unchanged || is_unfinished || steps.iter().any(|step| matches!(step, Step::New(_)));
         self.locations = vec![None; items.len()];
         for (index, step) in list.iter().zip(&kept) {
             if let Step::Known(id) = step {
@@ -43,7 +43,7 @@ impl ConversationImport {
             }
         }
         let mut path = stored.path.clone();
-        if has_news {
+        if needs_update {
             path = self.show(importer, &stored, &items, steps).await?;
         }
         for index in &list {
@@ -55,7 +55,7 @@ impl ConversationImport {
         let shown: HashSet<MessageId> = path.iter().copied().collect();
         let mut ends = HashMap::new();
         for index in (0..items.len() as MessageIndex).filter(|index| !on_list.contains(index)) {
-            self.aside(importer, &items, index, &mut found, &stored, &shown, &mut ends).await?;
+            self.import_off_path(importer, &items, index, &mut found, &stored, &shown, &mut ends).await?;
         }
         self.shown = shown;
         self.stored = Some(stored);
@@ -243,17 +243,17 @@ impl ConversationImport {
     fn id_of(&self, step: Step) -> Option<MessageId> {
         match step {
             Step::Known(id) => Some(id),
-            Step::New(index) => self.spot(index),
+            Step::New(index) => self.message_id_at(index),
         }
     }
 
     fn has(&self, id: MessageId) -> bool {
-        self.locations.iter().flatten().any(|spot| spot.id == id)
+        self.locations.iter().flatten().any(|message_id_at| message_id_at.id == id)
     }
 
     /// Finds or stores a message that is not on the path of the list.
     #[expect(clippy::too_many_arguments, reason = "what is known of a conversation at this point")]
-    async fn aside(
+    async fn import_off_path(
         &mut self,
         importer: &mut Importer<'_>,
         items: &[MessageItem],
@@ -265,7 +265,8 @@ impl ConversationImport {
     ) -> Result<()> {
         let item = &items[index as usize];
         let before = path_of(items, Some(index));
-        let before: Option<Vec<MessageId>> = before[..before.len() - 1].iter().map(|index| self.spot(*index)).collect();
+        let before: Option<Vec<MessageId>> =
+            before[..before.len() - 1].iter().map(|index| self.message_id_at(*index)).collect();
         let Some(before) = before else {
             self.skip(importer, item.record, "the message before it was skipped".to_owned());
             return Ok(());
@@ -298,7 +299,7 @@ impl ConversationImport {
         };
         if self.store_group(importer, items, &[Step::New(index)], vec![change]).await? {
             importer.mapped(item.record);
-            ends.extend(self.spot(index).map(|id| (id, branch)));
+            ends.extend(self.message_id_at(index).map(|id| (id, branch)));
         }
         Ok(())
     }

@@ -62,12 +62,12 @@ impl ConversationImport {
         }
         let is_theirs = stored.path.iter().all(|id| stored.imported.contains(id));
         // An interrupted import may have stored everything except the current path.
-        let has_news = self.report.added > 0 || stored.conversation.status == ConversationStatus::Importing;
+        let needs_update = self.report.added > 0 || stored.conversation.status == ConversationStatus::Importing;
         self.shown = ways.path.iter().copied().collect();
         self.stored = Some(stored);
-        let last = self.locations.iter().flatten().next_back().map(|spot| spot.id);
-        let show = head.map_or(last, |head| self.spot(head)).filter(|id| ways.path.last() != Some(id));
-        Ok(show.filter(|_| is_theirs && has_news))
+        let last = self.locations.iter().flatten().next_back().map(|message_id_at| message_id_at.id);
+        let show = head.map_or(last, |head| self.message_id_at(head)).filter(|id| ways.path.last() != Some(id));
+        Ok(show.filter(|_| is_theirs && needs_update))
     }
 
     /// Replaces a message with its new version; the old one stays as an alternative. Messages removed in this store
@@ -110,11 +110,11 @@ impl ConversationImport {
 
     /// Determines where a new message goes: after the preceding one or, in a tree, after its parent.
     fn place_of(&self, item: &MessageItem, ways: &MergePaths) -> MergePlace {
-        let last = self.locations.iter().flatten().next_back().map(|spot| spot.id);
+        let last = self.locations.iter().flatten().next_back().map(|message_id_at| message_id_at.id);
         let (before, is_line) = match item.follows {
             Follows::Last => (last, true),
             Follows::At(parent) => {
-                let before = parent.and_then(|parent| self.spot(parent));
+                let before = parent.and_then(|parent| self.message_id_at(parent));
                 (before, before == last)
             }
         };

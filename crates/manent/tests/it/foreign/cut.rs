@@ -75,7 +75,7 @@ async fn an_import_of_real_files_that_is_given_up_is_finished_by_the_next() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_read_is_kept_once_however_often_an_import_is_given_up() {
+async fn unreadable_records_are_quarantined_once_across_aborted_imports() {
     let bad = |id: &str| format!("\"entry_id\": \"{id}\", \"role\" 7,");
     let good = |id: &str| format!("\"entry_id\": \"{id}\",");
     let text = ["e1", "e2", "e3"].iter().fold(SESSIONS.to_owned(), |text, id| text.replace(&good(id), &bad(id)));

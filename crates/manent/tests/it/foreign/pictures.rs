@@ -131,7 +131,7 @@ async fn a_message_that_was_changed_here_keeps_its_picture() {
 }
 
 #[tokio::test]
-async fn what_somebody_says_is_never_taken_for_a_picture() {
+async fn text_that_looks_like_a_placeholder_is_not_a_picture() {
     let database = open();
     import(&database, &agent(&picture())).await;
     let id = only_conversation(&database).await;

@@ -11,13 +11,13 @@ on_both! {
     an_erased_tenant_leaves_a_receipt_and_nothing_else,
     what_a_crash_left_half_done_is_finished,
     one_that_cannot_be_finished_keeps_no_other_waiting,
-    a_tenant_that_is_half_erased_keeps_nobody_waiting,
-    an_erasure_goes_on_when_nobody_waits_for_it,
+    a_half_erased_tenant_does_not_block_others,
+    an_erasure_continues_after_its_caller_left,
     two_erase_a_tenant_while_a_third_closes_it,
     one_that_is_erased_while_it_is_made_leaves_nothing,
     what_another_process_erases_is_not_indexed_again,
     an_erased_user_leaves_what_others_wrote,
-    whoever_is_erased_writes_nothing_meanwhile,
+    an_erased_user_cannot_write_during_the_erasure,
     a_backup_under_way_does_not_outlive_an_erasure,
 }
 
@@ -208,7 +208,7 @@ async fn a_backup_under_way_does_not_outlive_an_erasure(opened: Opened) {
     opened.tenants.close().await.expect("closed");
 }
 
-async fn a_tenant_that_is_half_erased_keeps_nobody_waiting(opened: Opened) {
+async fn a_half_erased_tenant_does_not_block_others(opened: Opened) {
     let tenants = &opened.tenants;
     let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
     tenants.put_user(acme, "ada", "Ada", by()).await.expect("known");
@@ -234,7 +234,7 @@ async fn a_tenant_that_is_half_erased_keeps_nobody_waiting(opened: Opened) {
 }
 
 /// A client may hang up at any moment.
-async fn an_erasure_goes_on_when_nobody_waits_for_it(opened: Opened) {
+async fn an_erasure_continues_after_its_caller_left(opened: Opened) {
     let tenants = &opened.tenants;
     let acme = tenants.create_tenant("acme", by()).await.expect("made").id;
     tenants.put_user(acme, "ada", "Ada", by()).await.expect("known");
@@ -284,7 +284,7 @@ async fn what_another_process_erases_is_not_indexed_again(opened: Opened) {
     opened.tenants.close().await.expect("closed");
 }
 
-async fn whoever_is_erased_writes_nothing_meanwhile(opened: Opened) {
+async fn an_erased_user_cannot_write_during_the_erasure(opened: Opened) {
     let tenants = &opened.tenants;
     // A server that has not heard of it yet, and one that has accepted something before.
     let other = Tenants::open(&opened.place, None).expect("as another process");

@@ -287,7 +287,7 @@ async fn more_tenants_than_may_be_open_take_turns(opened: Opened) {
         }
     }
     if matches!(opened.place, Location::Server(_)) {
-        assert!(tenants.open_stores().len() <= 9, "{} are open", tenants.open_stores().len());
+        assert!(tenants.open_databases().len() <= 9, "{} are open", tenants.open_databases().len());
     }
     opened.tenants.close().await.expect("closed");
 }

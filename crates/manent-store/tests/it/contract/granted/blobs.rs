@@ -115,7 +115,7 @@ pub async fn a_hash_alone_shows_nothing(whole: &Whole) {
 }
 
 /// To bring a blob is to have all of its bytes; that others have brought it before changes nothing about that.
-pub async fn whoever_brings_a_blob_has_all_of_its_bytes(whole: &Whole) {
+pub async fn an_uploader_of_a_blob_has_all_of_its_bytes(whole: &Whole) {
     let world = World::new(whole).await;
     let his = b"a picture of his".as_slice();
     put(&**whole, his).await;

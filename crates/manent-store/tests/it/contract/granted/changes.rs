@@ -247,9 +247,9 @@ pub async fn what_a_project_key_names_outside_answers_as_what_never_was(whole: &
     named_outside(whole, |project| AccessScope { projects: projects(&[project]).projects, user: None }).await;
 }
 
-async fn named_outside(whole: &Whole, realm: fn(ProjectId) -> AccessScope) {
+async fn named_outside(whole: &Whole, access: fn(ProjectId) -> AccessScope) {
     let (own_project, other_project) = (project(whole, "own").await, project(whole, "other").await);
-    let store = granted(whole, realm(own_project));
+    let store = granted(whole, access(own_project));
     let other = Things::of(whole, "bob", other_project).await;
     let never = Things::unknown();
     let mut own = Things::of(whole, "ann", own_project).await;

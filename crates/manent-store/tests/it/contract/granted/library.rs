@@ -36,21 +36,21 @@ pub async fn memories_are_those_of_conversations_and_projects_within(whole: &Who
         (AccessScope { projects: projects(&[own_project]).projects, ..user("bob") }, vec![ids[0]]),
         (projects(&[]), vec![]),
     ];
-    for (realm, expected) in expected {
-        let store = granted(whole, realm.clone());
+    for (access, expected) in expected {
+        let store = granted(whole, access.clone());
         let mut query = MemoriesQuery { limit: 1, ..MemoriesQuery::default() };
         let mut found = Vec::new();
         while let Some(memory) = store.memories(query.clone()).await.expect("readable").pop() {
             query.after = Some(memory.id);
             found.push(memory.id);
         }
-        assert_eq!(found, expected, "{realm:?}");
+        assert_eq!(found, expected, "{access:?}");
         let unknown = id(MemoryId::new);
         let after = |id| MemoriesQuery { after: Some(id), ..MemoriesQuery::default() };
         let never = store.memories(after(unknown)).await.expect_err("unknown").to_string();
         for outside in ids.iter().chain([&own, &other]).filter(|id| !expected.contains(id)) {
             let refused = store.memories(after(*outside)).await.expect_err("outside").to_string();
-            assert_eq!(refused.replace(&outside.to_string(), &unknown.to_string()), never, "{realm:?}");
+            assert_eq!(refused.replace(&outside.to_string(), &unknown.to_string()), never, "{access:?}");
         }
     }
     // A memory whose conversation was undone has no owner until a redo.
@@ -84,23 +84,23 @@ pub async fn documents_and_projects_are_those_that_are_listed(whole: &Whole) {
         (AccessScope { projects: projects(&[world.own_project]).projects, ..user("bob") }, named(&[&own, "moved in"])),
         (projects(&[]), named(&[])),
     ];
-    for (realm, expected) in cases {
-        let store = granted(whole, realm.clone());
+    for (access, expected) in cases {
+        let store = granted(whole, access.clone());
         let read = async |query| store.documents(query).await.expect("readable");
         let ids = |found: Vec<Document>| {
             found.into_iter().map(|document| document.id).collect::<std::collections::BTreeSet<_>>()
         };
-        assert_eq!(ids(read(DocumentsQuery::Kind("kind".to_owned())).await), expected, "{realm:?}");
+        assert_eq!(ids(read(DocumentsQuery::Kind("kind".to_owned())).await), expected, "{access:?}");
         let all = read(DocumentsQuery::All).await;
-        assert!(all.iter().all(|document| document.project.is_some_and(|project| realm.lists(project))), "{realm:?}");
-        assert_eq!(ids(all), expected, "{realm:?}");
+        assert!(all.iter().all(|document| document.project.is_some_and(|project| access.lists(project))), "{access:?}");
+        assert_eq!(ids(all), expected, "{access:?}");
         for id in [own.as_str(), &other, "loose", "moved in", "moved out"] {
             let (kind, id) = ("kind".to_owned(), id.to_owned());
             let one = usize::from(expected.contains(&id));
             let newest = DocumentsQuery::Newest { kind: kind.clone(), id: id.clone() };
-            assert_eq!(read(newest).await.len(), one, "{realm:?} {id}");
+            assert_eq!(read(newest).await.len(), one, "{access:?} {id}");
             let versions = DocumentsQuery::Versions { kind, id: id.clone() };
-            assert_eq!(read(versions).await.len(), one, "{realm:?} {id}: what it was elsewhere is not shown");
+            assert_eq!(read(versions).await.len(), one, "{access:?} {id}: what it was elsewhere is not shown");
         }
     }
     let third = project(whole, "third").await;
@@ -113,14 +113,14 @@ pub async fn documents_and_projects_are_those_that_are_listed(whole: &Whole) {
         (AccessScope { projects: projects(&[third]).projects, ..user("ann") }, vec![third]),
         (AccessScope::default(), all.to_vec()),
     ];
-    for (realm, expected) in cases {
-        let store = granted(whole, realm.clone());
+    for (access, expected) in cases {
+        let store = granted(whole, access.clone());
         let found: Vec<ProjectId> =
             store.projects().await.expect("readable").into_iter().map(|project| project.id).collect();
-        assert_eq!(found, expected, "{realm:?}");
+        assert_eq!(found, expected, "{access:?}");
         for project in all {
             let found = store.project(project).await.expect("readable");
-            assert_eq!(found.is_some(), expected.contains(&project), "{realm:?}");
+            assert_eq!(found.is_some(), expected.contains(&project), "{access:?}");
         }
     }
 }
@@ -144,8 +144,8 @@ pub async fn scratch_is_ones_own(whole: &Whole) {
     ] {
         commit(&**whole, put(kind, id, actor)).await;
     }
-    let read = async |realm: AccessScope, query: ScratchQuery| {
-        let found = granted(whole, realm).scratch(query).await.expect("readable");
+    let read = async |access: AccessScope, query: ScratchQuery| {
+        let found = granted(whole, access).scratch(query).await.expect("readable");
         found.into_iter().map(|one| (one.kind, one.id, one.actor)).collect::<Vec<_>>()
     };
     let row = |kind: &str, id: &str, actor: &str| (kind.to_owned(), id.to_owned(), actor.to_owned());

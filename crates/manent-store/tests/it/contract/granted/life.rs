@@ -61,7 +61,7 @@ pub async fn an_erased_person_reaches_nothing_and_leaves_no_name(whole: &Whole) 
     sound(&**whole).await;
 }
 
-pub async fn what_is_destroyed_is_reached_by_nobody(whole: &Whole) {
+pub async fn destroyed_content_is_unreachable(whole: &Whole) {
     let (purged, erased) = (talk(whole, "ann", &["bob"], None).await, talk(whole, "ann", &["bob"], None).await);
     let forked = talk(whole, "cleo", &[], None).await;
     let messages = say(&**whole, purged, &["kept by a fork"]).await;

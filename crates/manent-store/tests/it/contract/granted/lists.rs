@@ -42,22 +42,22 @@ async fn crowd(whole: &Whole) -> Vec<Conversation> {
     all
 }
 
-fn realms_of(all: &[Conversation]) -> Vec<AccessScope> {
+fn access_scopes_of(all: &[Conversation]) -> Vec<AccessScope> {
     let of = |place: usize| all[place].project.expect("a project");
-    let mut realms = vec![AccessScope::default(), projects(&[of(0)]), projects(&[of(0), of(2)]), projects(&[])];
+    let mut access_scopes = vec![AccessScope::default(), projects(&[of(0)]), projects(&[of(0), of(2)]), projects(&[])];
     for name in ["ann", "bob", "cleo", "nobody"] {
-        realms.push(user(name));
-        realms.push(AccessScope { projects: projects(&[of(2)]).projects, ..user(name) });
+        access_scopes.push(user(name));
+        access_scopes.push(AccessScope { projects: projects(&[of(2)]).projects, ..user(name) });
     }
-    realms
+    access_scopes
 }
 
 pub async fn a_list_is_the_part_of_the_whole_list_that_is_within(whole: &Whole) {
     let all = crowd(whole).await;
     let statuses = vec![ConversationStatus::Active, ConversationStatus::Archived];
-    for realm in realms_of(&all) {
-        let store = granted(whole, realm.clone());
-        let holds = |id: &ConversationId| all.iter().any(|one| one.id == *id && realm.holds(one));
+    for access in access_scopes_of(&all) {
+        let store = granted(whole, access.clone());
+        let holds = |id: &ConversationId| all.iter().any(|one| one.id == *id && access.holds(one));
         for order in [ListOrder::Activity, ListOrder::Created] {
             for member in [None, Some("ann"), Some("bob"), Some("nobody")] {
                 for creator in [None, Some("ann")] {
@@ -71,7 +71,7 @@ pub async fn a_list_is_the_part_of_the_whole_list_that_is_within(whole: &Whole) 
                         };
                         let mut expected = listed(&**whole, query.clone()).await;
                         expected.retain(holds);
-                        assert_eq!(listed(&*store, query.clone()).await, expected, "{realm:?} {query:?}");
+                        assert_eq!(listed(&*store, query.clone()).await, expected, "{access:?} {query:?}");
                         let count = store.count_conversations(query).await.expect("countable");
                         assert_eq!(count, BoundedCount { n: expected.len() as u32, more: false });
                     }
@@ -100,8 +100,8 @@ pub async fn a_list_by_member_follows_who_takes_part(whole: &Whole) {
 
 pub async fn ids_are_told_only_within(whole: &Whole) {
     let world = World::new(whole).await;
-    for (realm, within) in world.realms() {
-        let store = granted(whole, realm.clone());
+    for (access, within) in world.access_scopes() {
+        let store = granted(whole, access.clone());
         let mut found: Vec<ConversationId> = Vec::new();
         loop {
             let page = store.conversation_ids(found.last().copied(), 1).await.expect("readable");
@@ -112,29 +112,29 @@ pub async fn ids_are_told_only_within(whole: &Whole) {
         }
         let expected: Vec<ConversationId> =
             world.conversations().into_iter().filter(|id| within.contains(id)).collect();
-        assert_eq!(found, expected, "{realm:?}");
+        assert_eq!(found, expected, "{access:?}");
         let begins = async |kind, text: String| store.ids_by_prefix(kind, text, 10).await.expect("readable").len();
         for things in [&world.own, &world.other] {
             let is_within = usize::from(within.contains(&things.conversation));
-            assert_eq!(begins(IdKind::Conversation, things.conversation.to_string()).await, is_within, "{realm:?}");
-            assert_eq!(begins(IdKind::Message, things.first.to_string()).await, is_within, "{realm:?}");
+            assert_eq!(begins(IdKind::Conversation, things.conversation.to_string()).await, is_within, "{access:?}");
+            assert_eq!(begins(IdKind::Message, things.first.to_string()).await, is_within, "{access:?}");
             let is_seen = store.project(things.project).await.expect("readable").is_some();
-            assert_eq!(begins(IdKind::Project, things.project.to_string()).await, usize::from(is_seen), "{realm:?}");
+            assert_eq!(begins(IdKind::Project, things.project.to_string()).await, usize::from(is_seen), "{access:?}");
         }
     }
 }
 
 pub async fn open_tool_calls_are_those_within(whole: &Whole) {
     let world = World::new(whole).await;
-    for (realm, within) in world.realms() {
-        let store = granted(whole, realm.clone());
+    for (access, within) in world.access_scopes() {
+        let store = granted(whole, access.clone());
         let found = store.open_tool_calls(10).await.expect("readable");
         let found: Vec<ConversationId> = found.into_iter().map(|(conversation, _)| conversation).collect();
         let expected: Vec<ConversationId> = [world.own.conversation, world.other.conversation]
             .into_iter()
             .filter(|conversation| within.contains(conversation))
             .collect();
-        assert_eq!(found, expected, "{realm:?}");
+        assert_eq!(found, expected, "{access:?}");
         let one = store.open_tool_calls(1).await.expect("readable");
         assert_eq!(one.len(), expected.len().min(1), "the page holds as many as it can");
     }
@@ -143,9 +143,9 @@ pub async fn open_tool_calls_are_those_within(whole: &Whole) {
 pub async fn the_journal_holds_rows_of_conversations_within(whole: &Whole) {
     let world = World::new(whole).await;
     let all = journal(&**whole, 0, 1_000).await;
-    for (realm, within) in world.realms() {
-        let store = granted(whole, realm.clone());
-        let expected: Vec<JournalEntry> = match realm.is_limited() {
+    for (access, within) in world.access_scopes() {
+        let store = granted(whole, access.clone());
+        let expected: Vec<JournalEntry> = match access.is_limited() {
             true => all
                 .iter()
                 .filter(|entry| entry.conversation.is_some_and(|conversation| within.contains(&conversation)))
@@ -156,15 +156,18 @@ pub async fn the_journal_holds_rows_of_conversations_within(whole: &Whole) {
         let (mut found, mut query) = (Vec::new(), JournalQuery { limit: 3, ..JournalQuery::default() });
         loop {
             let page = store.journal(query.clone()).await.expect("readable");
-            assert!(page.entries.len() == 3 || !page.more, "{realm:?}: a page is full, or the last");
-            assert!(!page.entries.is_empty() || found.is_empty(), "{realm:?}: where there is more, there is something");
+            assert!(page.entries.len() == 3 || !page.more, "{access:?}: a page is full, or the last");
+            assert!(
+                !page.entries.is_empty() || found.is_empty(),
+                "{access:?}: where there is more, there is something"
+            );
             found.extend(page.entries);
             query.after = page.scanned_to;
             if !page.more {
                 break;
             }
         }
-        assert_eq!(found, expected, "{realm:?}");
+        assert_eq!(found, expected, "{access:?}");
         let last = all.last().map(|last| last.position + last.count - 1);
         assert_eq!(Some(query.after), last, "the cursor is behind everything that was scanned");
     }
@@ -172,8 +175,8 @@ pub async fn the_journal_holds_rows_of_conversations_within(whole: &Whole) {
 
 pub async fn statistics_count_what_is_within(whole: &Whole) {
     let world = World::new(whole).await;
-    for (realm, within) in world.realms() {
-        let store = granted(whole, realm.clone());
+    for (access, within) in world.access_scopes() {
+        let store = granted(whole, access.clone());
         let (mut conversations, mut messages) = (0, 0);
         for conversation in &within {
             let shown = shown(&**whole, *conversation).await;
@@ -181,7 +184,7 @@ pub async fn statistics_count_what_is_within(whole: &Whole) {
             messages += shown.messages;
         }
         let stats = store.stats(StatsQuery::default()).await.expect("countable");
-        assert_eq!((stats.conversations, stats.total.messages), (conversations, messages), "{realm:?}");
+        assert_eq!((stats.conversations, stats.total.messages), (conversations, messages), "{access:?}");
     }
     let store = granted(whole, user("ann"));
     let stats = store.stats(StatsQuery::project(world.other_project)).await.expect("one of hers is in it");

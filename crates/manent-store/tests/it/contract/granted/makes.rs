@@ -196,9 +196,9 @@ pub async fn a_memory_lies_where_its_key_reaches(whole: &Whole) {
 /// The same key of two grants is two keys: neither is answered what the other asked for, nor refused because of it.
 pub async fn two_keys_never_answer_each_others_requests(whole: &Whole) {
     let world = World::new(whole).await;
-    for (realm, name, other) in [(user("ann"), "one", "two"), (AccessScope::default(), "three", "four")] {
-        let one = whole.clone().authorized(grant(name, realm.clone()));
-        let two = whole.clone().authorized(grant(other, realm.clone()));
+    for (access, name, other) in [(user("ann"), "one", "two"), (AccessScope::default(), "three", "four")] {
+        let one = whole.clone().authorized(grant(name, access.clone()));
+        let two = whole.clone().authorized(grant(other, access.clone()));
         let request = |text: &str| {
             let change =
                 Change::PutInput { conversation: world.own.conversation, id: id(InputId::new), body: Json::of(&text) };
@@ -221,7 +221,7 @@ pub async fn two_keys_never_answer_each_others_requests(whole: &Whole) {
         one.commit(Transaction { key: Some(vec![0; 255]), ..request("long") }).await.expect("as long as may be");
         // The id and the key do not run into one another.
         let [longer, shorter] = [("ids", "ame"), ("id", "same")].map(|(end, key)| {
-            let store = whole.clone().authorized(grant(&[name, end].concat(), realm.clone()));
+            let store = whole.clone().authorized(grant(&[name, end].concat(), access.clone()));
             (store, Transaction { key: Some(key.as_bytes().to_vec()), ..request(key) })
         });
         longer.0.commit(longer.1).await.expect("new");

@@ -32,14 +32,14 @@ pub fn projects(ids: &[ProjectId]) -> AccessScope {
     AccessScope { user: None, projects: Some(ids.iter().copied().collect()) }
 }
 
-/// A grant that may do everything within a realm.
-pub fn grant(id: &str, realm: AccessScope) -> Permissions {
-    Permissions { id: id.to_owned(), scopes: [KeyScope::Admin].into_iter().collect(), access: realm, actor: None }
+/// A grant that may do everything within a access.
+pub fn grant(id: &str, access: AccessScope) -> Permissions {
+    Permissions { id: id.to_owned(), scopes: [KeyScope::Admin].into_iter().collect(), access: access, actor: None }
 }
 
 /// The store as a grant has it.
-pub fn granted(whole: &Whole, realm: AccessScope) -> Arc<dyn Store> {
-    whole.clone().authorized(grant("key", realm))
+pub fn granted(whole: &Whole, access: AccessScope) -> Arc<dyn Store> {
+    whole.clone().authorized(grant("key", access))
 }
 
 pub async fn project(whole: &Whole, name: &str) -> ProjectId {
@@ -251,8 +251,8 @@ impl World {
         Self { own_project, other_project, own, other, shared, loose }
     }
 
-    /// Every realm of the tests, with the conversations that it holds.
-    pub fn realms(&self) -> Vec<(AccessScope, Vec<ConversationId>)> {
+    /// Every access of the tests, with the conversations that it holds.
+    pub fn access_scopes(&self) -> Vec<(AccessScope, Vec<ConversationId>)> {
         let (own, other, shared) = (self.own.conversation, self.other.conversation, self.shared);
         let both = |name: &str, project| AccessScope { projects: projects(&[project]).projects, ..user(name) };
         vec![

@@ -1,4 +1,4 @@
-//! Any mix of people, projects and changes: what a grant lists is the part of the whole that its realm holds.
+//! Any mix of people, projects and changes: what a grant lists is the part of the whole that its access holds.
 
 use super::*;
 use fastrand::Rng;
@@ -67,7 +67,7 @@ impl Mix {
         all
     }
 
-    fn realm(&mut self) -> AccessScope {
+    fn access(&mut self) -> AccessScope {
         let user = self.rng.bool().then(|| PEOPLE[self.rng.usize(..PEOPLE.len())].to_owned());
         let projects = (user.is_none() || self.rng.bool()).then(|| {
             let mut some = BTreeSet::new();
@@ -100,49 +100,49 @@ pub async fn every_list_of_a_grant_is_the_filter_of_the_whole_list(whole: &Whole
         }
         let all = mix.all().await;
         for _ in 0..8 {
-            let realm = mix.realm();
-            compare(whole, &all, &realm).await;
+            let access = mix.access();
+            compare(whole, &all, &access).await;
         }
     }
     sound(&**whole).await;
 }
 
-async fn compare(whole: &Whole, all: &[Conversation], realm: &AccessScope) {
-    let store = granted(whole, realm.clone());
-    let within: Vec<&Conversation> = all.iter().filter(|one| realm.holds(one)).collect();
+async fn compare(whole: &Whole, all: &[Conversation], access: &AccessScope) {
+    let store = granted(whole, access.clone());
+    let within: Vec<&Conversation> = all.iter().filter(|one| access.holds(one)).collect();
     let ids: Vec<ConversationId> = within.iter().map(|one| one.id).collect();
-    assert_eq!(store.conversation_ids(None, 1_000).await.expect("readable"), ids, "{realm:?}");
+    assert_eq!(store.conversation_ids(None, 1_000).await.expect("readable"), ids, "{access:?}");
     for one in all {
         let found = store.conversation(ConversationRef::Id(one.id)).await.expect("readable");
-        assert_eq!(found.is_some(), realm.holds(one), "{realm:?} {one:?}");
+        assert_eq!(found.is_some(), access.holds(one), "{access:?} {one:?}");
     }
     let statuses = vec![ConversationStatus::Active, ConversationStatus::Archived];
     for order in [ListOrder::Activity, ListOrder::Created] {
         let query = ListQuery { order, statuses: statuses.clone(), limit: 1_000, ..ListQuery::default() };
         let mut expected = whole.conversations(query.clone()).await.expect("readable").conversations;
-        expected.retain(|one| realm.holds(one));
-        assert_eq!(store.conversations(query.clone()).await.expect("readable").conversations, expected, "{realm:?}");
+        expected.retain(|one| access.holds(one));
+        assert_eq!(store.conversations(query.clone()).await.expect("readable").conversations, expected, "{access:?}");
         let count = store.count_conversations(query).await.expect("countable");
         assert_eq!(count.n as usize, expected.len());
     }
     let stats = store.stats(StatsQuery::default()).await.expect("countable");
     let messages: i64 = within.iter().map(|one| one.messages).sum();
-    assert_eq!((stats.conversations as usize, stats.total.messages), (within.len(), messages), "{realm:?}");
+    assert_eq!((stats.conversations as usize, stats.total.messages), (within.len(), messages), "{access:?}");
     // What was taken back has rows too, and comes again: of those that can be seen, the rows are the same.
     let is_seen = |entry: &JournalEntry| entry.conversation.is_some_and(|id| all.iter().any(|one| one.id == id));
     let mut expected = journal(&**whole, 0, 1_000).await;
     expected.retain(|entry| entry.conversation.is_some_and(|id| ids.contains(&id)));
-    let mut rows = match realm.is_limited() {
+    let mut rows = match access.is_limited() {
         true => journal(&*store, 0, 1_000).await,
         false => expected.clone(),
     };
     rows.retain(is_seen);
-    assert_eq!(rows, expected, "{realm:?}");
+    assert_eq!(rows, expected, "{access:?}");
     let clock = Clock { now: at(0), offset_seconds: 0 };
     let search = Search { limit: 100, ..Search::new(Query::parse("word", clock).expect("a query"), at(0)) };
     let hits = |found: SearchPage| found.hits.into_iter().map(|hit| hit.message).collect::<Vec<_>>();
     let mut expected = whole.search(search.clone()).await.expect("searchable");
     assert_eq!(expected.next, None, "a page holds them all");
     expected.hits.retain(|hit| ids.contains(&hit.conversation));
-    assert_eq!(hits(store.search(search).await.expect("searchable")), hits(expected), "{realm:?}");
+    assert_eq!(hits(store.search(search).await.expect("searchable")), hits(expected), "{access:?}");
 }

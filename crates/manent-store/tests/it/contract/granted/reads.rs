@@ -33,20 +33,20 @@ async fn asked(store: &dyn Store, conversation: ConversationId) -> Vec<String> {
 
 pub async fn a_conversation_outside_answers_as_one_that_never_was(whole: &Whole) {
     let world = World::new(whole).await;
-    for (realm, within) in world.realms() {
-        let store = granted(whole, realm.clone());
+    for (access, within) in world.access_scopes() {
+        let store = granted(whole, access.clone());
         let unknown = id(ConversationId::new);
         let never = asked(&*store, unknown).await;
         for conversation in world.conversations() {
             let answers = asked(&*store, conversation).await;
             match within.contains(&conversation) {
-                true => assert_eq!(answers, asked(&**whole, conversation).await, "{realm:?}"),
+                true => assert_eq!(answers, asked(&**whole, conversation).await, "{access:?}"),
                 false => {
                     let answers: Vec<String> = answers
                         .iter()
                         .map(|said| said.replace(&conversation.to_string(), &unknown.to_string()))
                         .collect();
-                    assert_eq!(answers, never, "{realm:?}");
+                    assert_eq!(answers, never, "{access:?}");
                 }
             }
         }
@@ -98,7 +98,7 @@ pub async fn messages_outside_are_left_out_or_unknown(whole: &Whole) {
     }
 }
 
-pub async fn a_thread_stops_where_the_realm_does(whole: &Whole) {
+pub async fn a_thread_ends_at_the_access_scope(whole: &Whole) {
     let world = World::new(whole).await;
     let reply = |to: MessageId, text: &str| {
         let mut reply = message("user", text);

@@ -140,10 +140,11 @@ fn changes() -> Vec<(KeyScope, Change)> {
 }
 
 pub async fn every_change_takes_its_scope(whole: &Whole) {
-    for realm in [AccessScope::default(), user("ann")] {
+    for access in [AccessScope::default(), user("ann")] {
         for given in [Read, Append, Manage, Admin] {
             let scopes: KeyScopes = [given].into_iter().collect();
-            let store = whole.clone().authorized(Permissions { scopes: scopes.clone(), ..grant("key", realm.clone()) });
+            let store =
+                whole.clone().authorized(Permissions { scopes: scopes.clone(), ..grant("key", access.clone()) });
             for (takes, change) in changes() {
                 assert_eq!(change.required_scope(), takes, "{change:?}");
                 let outcome = try_commit(&*store, change.clone()).await;
@@ -181,15 +182,15 @@ pub async fn changes_are_recorded_as_those_of_the_key(whole: &Whole) {
     let world = World::new(whole).await;
     let actor = Some(Author { id: "robot".to_owned(), name: "R".to_owned() });
     let last = async || journal(&**whole, 0, 1_000).await.pop().expect("a row").actor;
-    for realm in [AccessScope::default(), user("ann")] {
-        let store = whole.clone().authorized(Permissions { actor: actor.clone(), ..grant("key", realm.clone()) });
+    for access in [AccessScope::default(), user("ann")] {
+        let store = whole.clone().authorized(Permissions { actor: actor.clone(), ..grant("key", access.clone()) });
         for claimed in [None, Some(author("bob"))] {
             let change = append(world.own.conversation, vec![message("user", "x")]);
             let transaction = Transaction { actor: claimed, ..Transaction::of(at(1), change) };
             store.commit(transaction).await.expect("allowed");
             assert_eq!(last().await, actor);
         }
-        let plain = whole.clone().authorized(grant("key", realm));
+        let plain = whole.clone().authorized(grant("key", access));
         let change = append(world.own.conversation, vec![message("user", "x")]);
         plain
             .commit(Transaction { actor: Some(author("bob")), ..Transaction::of(at(1), change) })

@@ -25,16 +25,16 @@ pub async fn a_search_tells_nothing_of_others(whole: &Whole) {
         if is_indexed {
             indexed(&**whole).await;
         }
-        for (realm, mut within) in world.realms() {
-            let store = granted(whole, realm.clone());
+        for (access, mut within) in world.access_scopes() {
+            let store = granted(whole, access.clone());
             within.sort_unstable();
             for order in [SearchOrder::Newest, SearchOrder::Relevance] {
                 let everything = Search { order, limit: 100, count: CountMode::Exact, ..search("word") };
                 let hits = found(&*store, everything.clone()).await;
-                assert_eq!(conversations(&hits), within, "{realm:?} {order:?}");
-                assert_eq!(hits.total, BoundedCount { n: hits.hits.len() as u32, more: false }, "{realm:?}");
+                assert_eq!(conversations(&hits), within, "{access:?} {order:?}");
+                assert_eq!(hits.total, BoundedCount { n: hits.hits.len() as u32, more: false }, "{access:?}");
                 let grouped = found(&*store, Search { grouping: Grouping::Conversations, ..everything.clone() }).await;
-                assert_eq!(grouped.hits.len(), within.len(), "{realm:?}");
+                assert_eq!(grouped.hits.len(), within.len(), "{access:?}");
                 for hit in &grouped.hits {
                     let of_one = hits.hits.iter().filter(|other| other.conversation == hit.conversation).count();
                     assert_eq!(hit.in_conversation, Some(BoundedCount { n: of_one as u32, more: false }));
@@ -49,7 +49,7 @@ pub async fn a_search_tells_nothing_of_others(whole: &Whole) {
                         break;
                     }
                 }
-                assert_eq!(paged, hits.hits.len(), "{realm:?} {order:?}");
+                assert_eq!(paged, hits.hits.len(), "{access:?} {order:?}");
             }
             for conversation in world.conversations() {
                 let inside = store.search(Search { conversations: Some(conversation), ..search("word") }).await;
@@ -57,7 +57,7 @@ pub async fn a_search_tells_nothing_of_others(whole: &Whole) {
                     true => assert_eq!(conversations(&inside.expect("within")), [conversation]),
                     false => {
                         let error = inside.expect_err("outside");
-                        assert_eq!(error.to_string(), format!("no conversation {conversation}"), "{realm:?}");
+                        assert_eq!(error.to_string(), format!("no conversation {conversation}"), "{access:?}");
                     }
                 }
             }
@@ -95,7 +95,7 @@ pub async fn a_search_finds_what_a_path_within_holds(whole: &Whole) {
 }
 
 /// More conversations than the index is told of by name: they are looked at one by one.
-pub async fn somebody_with_many_conversations_finds_them_all(whole: &Whole) {
+pub async fn a_member_of_many_conversations_finds_all_of_them(whole: &Whole) {
     let mut expected = 0;
     for n in 0..80 {
         let conversation = talk(whole, ["ann", "bob"][usize::from(n % 8 == 7)], &[], None).await;

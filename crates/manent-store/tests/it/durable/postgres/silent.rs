@@ -47,7 +47,7 @@ async fn insist(store: &dyn Store, transaction: Transaction) -> Committed {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_waits_for_ever_for_a_server_that_has_fallen_silent() {
+async fn a_silent_server_ends_in_a_timeout() {
     let Some(Behind { store, talk, proxy, server: _server }) = behind().await else { return };
     proxy.hold();
     let said = saying(talk, "one");

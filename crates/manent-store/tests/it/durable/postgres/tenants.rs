@@ -39,7 +39,7 @@ async fn the_role_of_the_store_reaches_the_rows_of_one_tenant_in_every_table() {
         reaches(&client, &table, Some(OURS), all).await;
         reaches(&client, &table, Some(THEIRS), (all.1, all.0)).await;
         reaches(&client, &table, None, (0, all.0 + all.1)).await;
-        writes_for_nobody_else(&client, &table).await;
+        writes_only_for_itself(&client, &table).await;
     }
 }
 
@@ -125,7 +125,7 @@ async fn reaches(client: &Client, table: &str, tenant: Option<i64>, (reached, ot
 }
 
 /// Checks that a row of another tenant can neither be made nor be given away.
-async fn writes_for_nobody_else(client: &Client, table: &str) {
+async fn writes_only_for_itself(client: &Client, table: &str) {
     let sql = "select string_agg(attname, ', ' order by attnum) from pg_attribute
         where attrelid = $1::text::regclass and attnum > 0 and not attisdropped and attname <> 'tenant'";
     let columns: String = client.query_one(sql, &[&table]).await.expect("it has columns").get(0);

@@ -1,4 +1,4 @@
-//! Many stores on one crew: none loses anything, none keeps another waiting, and together they stay within their
+//! Many stores on one runtime: none loses anything, none keeps another waiting, and together they stay within their
 //! bounds.
 
 use super::{fast_folder, runtime, seed};
@@ -26,11 +26,11 @@ fn options(folder: &Path, number: usize) -> SqliteOptions {
     SqliteOptions { readers: 2, index: number.is_multiple_of(6), ..SqliteOptions::new(path) }
 }
 
-fn open(crew: &Arc<StoreRuntime>, folder: &Path, number: usize) -> SqliteStore {
-    SqliteStore::open_in(crew, options(folder, number)).expect("opens")
+fn open(store_runtime: &Arc<StoreRuntime>, folder: &Path, number: usize) -> SqliteStore {
+    SqliteStore::open_in(store_runtime, options(folder, number)).expect("opens")
 }
 
-/// A small crew that keeps nothing open for longer than it must.
+/// A small runtime that keeps nothing open for longer than it must.
 fn hasty(writers: usize) -> Arc<StoreRuntime> {
     let options = RuntimeOptions { writers, readers: 2, idle_max: Duration::ZERO, ..RuntimeOptions::default() };
     StoreRuntime::start(options).expect("threads can be started")
@@ -76,7 +76,7 @@ fn three_hundred_stores_on_one_crew_lose_nothing_and_stay_within_their_bounds() 
     // A connection has the file, its WAL and the memory that they share; SQLite closes a file for good when the last
     // one to it is closed.
     let files_max = options.connections_max * 4;
-    let crew = StoreRuntime::start(options).expect("threads can be started");
+    let store_runtime = StoreRuntime::start(options).expect("threads can be started");
     let (most_threads, most_files, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
     let acknowledged = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -85,15 +85,15 @@ fn three_hundred_stores_on_one_crew_lose_nothing_and_stay_within_their_bounds() 
                 most_files.fetch_max(open_files(folder.path()), Ordering::Relaxed);
             }
         });
-        let acknowledged = runtime().block_on(busy_stores(&crew, folder.path(), seed));
+        let acknowledged = runtime().block_on(busy_stores(&store_runtime, folder.path(), seed));
         is_over.store(true, Ordering::Relaxed);
         acknowledged
     });
     println!("at most {most_threads:?} threads of {threads_max} and {most_files:?} files of {files_max}");
     assert!(most_files.into_inner() <= files_max);
     assert!(most_threads.into_inner() <= threads_max || !is_alone());
-    assert_eq!((crew.connections(), open_files(folder.path())), (0, 0), "what is closed is closed");
-    drop(crew);
+    assert_eq!((store_runtime.connections(), open_files(folder.path())), (0, 0), "what is closed is closed");
+    drop(store_runtime);
     runtime().block_on(async {
         for (number, expected) in acknowledged.into_iter().enumerate() {
             let store = SqliteStore::open(self::options(folder.path(), number)).expect("opens");
@@ -111,8 +111,9 @@ fn three_hundred_stores_on_one_crew_lose_nothing_and_stay_within_their_bounds() 
 type Acknowledged = Vec<(ConversationId, Vec<MessageId>)>;
 
 /// Lets many tasks write and read whichever store they come to; returns what was acknowledged for each.
-async fn busy_stores(crew: &Arc<StoreRuntime>, folder: &Path, seed: u64) -> Vec<Acknowledged> {
-    let stores: Arc<Vec<SqliteStore>> = Arc::new((0..STORES).map(|number| open(crew, folder, number)).collect());
+async fn busy_stores(store_runtime: &Arc<StoreRuntime>, folder: &Path, seed: u64) -> Vec<Acknowledged> {
+    let stores: Arc<Vec<SqliteStore>> =
+        Arc::new((0..STORES).map(|number| open(store_runtime, folder, number)).collect());
     let mut tasks = tokio::task::JoinSet::new();
     for task in 0..TASKS {
         let (stores, mut rng) = (stores.clone(), fastrand::Rng::with_seed(seed.wrapping_add(task as u64)));
@@ -170,14 +171,14 @@ impl std::task::Wake for Look {
 }
 
 #[test]
-fn a_store_with_thousands_of_waiting_transactions_keeps_nobody_waiting_for_long() {
+fn a_store_with_thousands_of_waiting_transactions_does_not_block_others() {
     const WAITING: usize = 5_000;
     /// Maximum number of transactions in a batch.
     const BATCH: i64 = 512;
     let folder = fast_folder();
-    let crew = hasty(1);
+    let store_runtime = hasty(1);
     runtime().block_on(async {
-        let [gate, long, short] = [1, 2, 3].map(|number| Arc::new(open(&crew, folder.path(), number)));
+        let [gate, long, short] = [1, 2, 3].map(|number| Arc::new(open(&store_runtime, folder.path(), number)));
         let (talk, other) = (conversation(&*long, "long").await, conversation(&*short, "short").await);
         let begun = *long.watch_position().borrow();
         // No other store is written while the only thread waits for a lock.
@@ -210,9 +211,9 @@ fn a_store_with_thousands_of_waiting_transactions_keeps_nobody_waiting_for_long(
 #[test]
 fn a_store_whose_readers_are_paused_leaves_the_others_alone() {
     let folder = fast_folder();
-    let crew = hasty(2);
+    let store_runtime = hasty(2);
     runtime().block_on(async {
-        let [erased, other] = [1, 2].map(|number| Arc::new(open(&crew, folder.path(), number)));
+        let [erased, other] = [1, 2].map(|number| Arc::new(open(&store_runtime, folder.path(), number)));
         let (talk, goes) = (conversation(&*erased, "stays").await, conversation(&*erased, "goes").await);
         say(&*erased, talk, &["stays"]).await;
         say(&*erased, goes, &["xylomancy"]).await;
@@ -251,9 +252,9 @@ fn a_store_whose_readers_are_paused_leaves_the_others_alone() {
 fn a_store_that_is_closed_finishes_what_it_accepted_while_others_go_on() {
     const ACCEPTED: usize = 2_000;
     let folder = fast_folder();
-    let crew = hasty(2);
+    let store_runtime = hasty(2);
     let talk = runtime().block_on(async {
-        let [closed, other] = [1, 2].map(|number| open(&crew, folder.path(), number));
+        let [closed, other] = [1, 2].map(|number| open(&store_runtime, folder.path(), number));
         let (talk, elsewhere) = (conversation(&closed, "talk").await, conversation(&other, "elsewhere").await);
         // Nothing is written while another connection has the lock.
         let lock = rusqlite::Connection::open(folder.path().join("1.db")).expect("opens");
@@ -288,11 +289,11 @@ fn a_store_that_is_closed_finishes_what_it_accepted_while_others_go_on() {
 #[test]
 fn a_store_on_a_failing_disk_leaves_the_others_alone() {
     let folder = fast_folder();
-    let crew = hasty(1);
+    let store_runtime = hasty(1);
     let faults = Faults::install();
     let failing = SqliteOptions { vfs: Some(faults.name().to_owned()), ..options(folder.path(), 1) };
-    let broken = SqliteStore::open_in(&crew, failing).expect("the disk is still sound");
-    let other = open(&crew, folder.path(), 2);
+    let broken = SqliteStore::open_in(&store_runtime, failing).expect("the disk is still sound");
+    let other = open(&store_runtime, folder.path(), 2);
     runtime().block_on(async {
         let (talk, elsewhere) = (conversation(&broken, "talk").await, conversation(&other, "elsewhere").await);
         say(&broken, talk, &["before"]).await;
@@ -322,18 +323,18 @@ fn a_store_on_a_failing_disk_leaves_the_others_alone() {
 }
 
 #[test]
-fn connections_that_nobody_uses_are_closed_and_opened_again() {
+fn idle_connections_are_closed_and_opened_again() {
     let folder = fast_folder();
-    let crew = hasty(2);
+    let store_runtime = hasty(2);
     runtime().block_on(async {
         // Store 0 has an index.
-        let store = open(&crew, folder.path(), 0);
+        let store = open(&store_runtime, folder.path(), 0);
         let talk = conversation(&store, "talk").await;
         for round in 1..=3 {
             say(&store, talk, &["word"]).await;
             indexed(&store).await;
             assert_eq!((texts(&store, talk).await.len(), hits(&store, "word").await), (round, round));
-            until("nothing is open", || crew.connections() == 0 && open_files(folder.path()) == 0).await;
+            until("nothing is open", || store_runtime.connections() == 0 && open_files(folder.path()) == 0).await;
             assert!(!folder.path().join("0.db-wal").exists(), "the last connection leaves no WAL");
         }
         sound(&store).await;
@@ -344,20 +345,20 @@ fn connections_that_nobody_uses_are_closed_and_opened_again() {
         outside.close().await.expect("closes");
         store.watch_position().wait_for(|seen| *seen >= position).await.expect("open");
         assert_eq!(path(&store, talk, None).await.last().map(|message| message.id), ids.first().copied());
-        until("nothing is open", || crew.connections() == 0 && open_files(folder.path()) == 0).await;
+        until("nothing is open", || store_runtime.connections() == 0 && open_files(folder.path()) == 0).await;
     });
 }
 
 #[test]
 fn a_file_that_is_gone_or_another_one_is_neither_made_nor_written() {
     let folder = fast_folder();
-    let crew = hasty(1);
+    let store_runtime = hasty(1);
     runtime().block_on(async {
-        let [store, other] = [1, 2].map(|number| open(&crew, folder.path(), number));
+        let [store, other] = [1, 2].map(|number| open(&store_runtime, folder.path(), number));
         let (talk, elsewhere) = (conversation(&store, "talk").await, conversation(&other, "elsewhere").await);
         say(&store, talk, &["kept"]).await;
         say(&other, elsewhere, &["kept"]).await;
-        let closed = || crew.connections() == 0 && open_files(folder.path()) == 0;
+        let closed = || store_runtime.connections() == 0 && open_files(folder.path()) == 0;
         until("nothing is open", closed).await;
         let name = |name: &str| -> PathBuf { folder.path().join(name) };
         std::fs::rename(name("1.db"), name("away")).expect("renamed");
@@ -382,12 +383,12 @@ fn a_file_that_is_gone_or_another_one_is_neither_made_nor_written() {
 #[test]
 fn a_crew_ends_with_its_last_handle() {
     let folder = fast_folder();
-    let crew = StoreRuntime::start(RuntimeOptions::default()).expect("threads can be started");
-    let store = open(&crew, folder.path(), 1);
-    drop(crew);
+    let store_runtime = StoreRuntime::start(RuntimeOptions::default()).expect("threads can be started");
+    let store = open(&store_runtime, folder.path(), 1);
+    drop(store_runtime);
     runtime().block_on(async {
         let talk = conversation(&store, "talk").await;
-        assert_eq!(texts(&store, talk).await.len(), 0, "a store keeps its crew");
+        assert_eq!(texts(&store, talk).await.len(), 0, "a store keeps its store_runtime");
     });
     drop(store);
     assert_eq!(open_files(folder.path()), 0);
