@@ -48,7 +48,7 @@ describe('a file that is dropped', () => {
     const before = (await server.call('GET', '/conversations?limit=1000')).conversations.length;
     await drop(page, [['notes.txt', 'hello']]);
     await page.getByRole('alert').waitFor();
-    assert.match(await page.getByRole('alert').innerText(), /no format that is known/);
+    assert.match(await page.getByRole('alert').innerText(), /unknown format/);
     await page.keyboard.press('Escape');
     await until(async () => (await page.getByTestId('importing').count()) === 0, 'it is closed');
     assert.equal((await server.call('GET', '/conversations?limit=1000')).conversations.length, before);
