@@ -109,7 +109,7 @@ fn one(text: u32) -> Sums {
     Sums {
         depth: 1,
         visible: i64::from(!text.is_multiple_of(3)),
-        interned: i64::from(text % 7),
+        words: i64::from(text % 7),
         tokens: i64::from(text % 11),
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn insert_row(
         open_from,
         before.depth,
         before.visible,
-        before.interned,
+        before.words,
         before.tokens,
         why_code(reason),
     );
@@ -81,23 +81,14 @@ fn insert_pieces(tx: &mut Tx<'_>, no: BranchNo, mut before: Sums, pieces: &[Rang
         execute(
             tx.connection,
             sql,
-            (
-                no.0,
-                ordinal as i64,
-                range.from.0,
-                range.to.0,
-                before.depth,
-                before.visible,
-                before.interned,
-                before.tokens,
-            ),
+            (no.0, ordinal as i64, range.from.0, range.to.0, before.depth, before.visible, before.words, before.tokens),
         )?;
         before = before + sums_of(tx, *range)?;
     }
     let sql = "update branch
          set before_depth = $1, before_visible = $2, before_words = $3, before_tokens = $4
          where no = $5";
-    execute(tx.connection, sql, (before.depth, before.visible, before.interned, before.tokens, no.0))?;
+    execute(tx.connection, sql, (before.depth, before.visible, before.words, before.tokens, no.0))?;
     Ok(row_mac::refresh(tx.connection, tx.key, &row_mac::BRANCH, no.0)?)
 }
 
@@ -366,14 +357,14 @@ fn recount(tx: &mut Tx<'_>, no: BranchNo) -> TxResult<()> {
     let sql = "update piece set before_depth = $1, before_visible = $2, before_words = $3, before_tokens = $4
          where branch_no = $5 and ordinal = $6";
     for (ordinal, Piece { range, .. }) in branch.pieces.iter().enumerate() {
-        let parameters = (before.depth, before.visible, before.interned, before.tokens, no.0, ordinal as i64);
+        let parameters = (before.depth, before.visible, before.words, before.tokens, no.0, ordinal as i64);
         execute(tx.connection, sql, parameters)?;
         before = before + sums_of(tx, *range)?;
     }
     let sql = "update branch
          set before_depth = $1, before_visible = $2, before_words = $3, before_tokens = $4
          where no = $5";
-    execute(tx.connection, sql, (before.depth, before.visible, before.interned, before.tokens, no.0))?;
+    execute(tx.connection, sql, (before.depth, before.visible, before.words, before.tokens, no.0))?;
     tx.caches.clear();
     Ok(())
 }

@@ -80,7 +80,7 @@ pub(crate) fn append(tx: &mut Tx<'_>, conversation: ConversationId, append: &App
 pub(crate) fn move_to(row: &mut ConversationRow, head: Head, sums: Sums) {
     row.head = head;
     row.messages = sums.visible;
-    row.words = sums.interned;
+    row.words = sums.words;
     row.tokens = sums.tokens;
 }
 
@@ -248,7 +248,7 @@ fn insert_one(
             message.id.as_bytes(),
             arrival,
             sums.visible,
-            sums.interned,
+            sums.words,
             sums.tokens,
             author_no,
             content.reply_to.as_ref().map(|id| &id.as_bytes()[..]),

@@ -142,7 +142,7 @@ fn grow_sums(tx: &mut Tx<'_>, address: Address, grown: Sums) -> TxResult<()> {
     let sql = "update message
          set visible_sum = visible_sum + $1, words_sum = words_sum + $2, tokens_sum = tokens_sum + $3
          where key between $4 and $5";
-    let parameters = (grown.visible, grown.interned, grown.tokens, address.0, address.branch().end().0);
+    let parameters = (grown.visible, grown.words, grown.tokens, address.0, address.branch().end().0);
     execute(tx.connection, sql, parameters)?;
     branch::extend_pieces(tx, address)
 }

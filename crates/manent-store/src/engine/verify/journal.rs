@@ -64,7 +64,7 @@ impl RecordedMessage {
     fn read(row: &Row<'_>) -> DbResult<Self> {
         let reply_to: Option<[u8; 16]> = row.get(9)?;
         Ok(Self {
-            sums: Sums { depth: 0, visible: row.get(5)?, interned: row.get(6)?, tokens: row.get(7)? },
+            sums: Sums { depth: 0, visible: row.get(5)?, words: row.get(6)?, tokens: row.get(7)? },
             author_no: row.get(8)?,
             reply_to: reply_to.map(MessageId::from_bytes),
         })
@@ -237,7 +237,7 @@ impl Verifier<'_> {
     fn sums_before(&self, address: Address) -> TxResult<Sums> {
         let (start, _) = own_slots(address.branch());
         let found = query_optional(self.connection, LAST_OWN, (start, address.0 - 1), |row| {
-            Ok(Sums { depth: 0, visible: row.get(1)?, interned: row.get(2)?, tokens: row.get(3)? })
+            Ok(Sums { depth: 0, visible: row.get(1)?, words: row.get(2)?, tokens: row.get(3)? })
         })?;
         Ok(found.unwrap_or_default())
     }

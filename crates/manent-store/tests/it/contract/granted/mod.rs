@@ -34,7 +34,7 @@ pub fn projects(ids: &[ProjectId]) -> AccessScope {
 
 /// A grant that may do everything within a access.
 pub fn grant(id: &str, access: AccessScope) -> Permissions {
-    Permissions { id: id.to_owned(), scopes: [KeyScope::Admin].into_iter().collect(), access: access, actor: None }
+    Permissions { id: id.to_owned(), scopes: [KeyScope::Admin].into_iter().collect(), access, actor: None }
 }
 
 /// The store as a grant has it.

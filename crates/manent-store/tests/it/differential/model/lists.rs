@@ -31,7 +31,7 @@ impl Data {
             version: thread.version,
             head: thread.head.at,
             messages: sums.visible,
-            words: sums.interned,
+            words: sums.words,
             tokens: sums.tokens,
         }
     }
@@ -156,7 +156,7 @@ impl Data {
                 let (_, kept) = self.message(id)?;
                 // What was erased is counted as it was.
                 if let Some(counted) = Counted::of(&kept.shown().content) {
-                    let counted = Counted { words: kept.sums.interned, tokens: kept.sums.tokens, ..counted };
+                    let counted = Counted { words: kept.sums.words, tokens: kept.sums.tokens, ..counted };
                     match is_wanted(counted.day) {
                         true => counter.add(&mut stats, &counted),
                         false => counter.add(&mut Stats::default(), &counted),
