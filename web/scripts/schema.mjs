@@ -67,7 +67,7 @@ function type(schema) {
       ? `[${schema.prefixItems.map(type).join(', ')}]`
       : `(${type(schema.items ?? {})})[]`;
     case 'object': return object(schema);
-    default: return 'unknown';
+    default: return schema.properties ? object(schema) : 'unknown';
   }
 }
 

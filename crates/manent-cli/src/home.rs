@@ -1,4 +1,4 @@
-//! Where things are: the store, the token, the backups.
+//! Paths: the store, the token, the backups.
 
 use anyhow::{Context, Result, bail};
 use etcetera::{BaseStrategy, choose_base_strategy};

@@ -1,4 +1,4 @@
-//! What is shown: tables and colours on a terminal, tabs in a pipe, JSON when asked for.
+//! Output: tables and colours on a terminal, tabs in a pipe, JSON with `--json`.
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
@@ -10,18 +10,18 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Headings and labels.
 pub const BOLD: Style = Style::new().bold();
-/// What matters less.
+/// Secondary text.
 pub const DIM: Style = Style::new().dimmed();
 /// Ids.
 pub const ID: Style = AnsiColor::Cyan.on_default();
-/// What went well.
+/// Success.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// What needs a look.
+/// Warning.
 pub const WARN: Style = AnsiColor::Yellow.on_default();
-/// What went wrong.
+/// Error.
 pub const BAD: Style = AnsiColor::Red.on_default();
 
-/// How to show things.
+/// Output options.
 pub struct Output {
     /// One JSON document instead of anything else.
     pub json: bool,

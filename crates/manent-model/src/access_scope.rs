@@ -14,9 +14,9 @@ pub enum KeyScope {
     Read,
     /// Append; existing content cannot be changed.
     Append,
-    /// Change it in ways that can be undone.
+    /// Make changes that can be undone.
     Manage,
-    /// Destroy, and look after the whole.
+    /// Delete for good, and administer the tenant.
     Admin,
 }
 

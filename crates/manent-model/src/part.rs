@@ -411,8 +411,7 @@ impl JsonSchema for Part {
             "description": "One piece of a message. A type that is not known here, and members that a type does not name, \
                             are kept as they were written. Known: text, reasoning, summary and error with `text`; \
                             tool_call with `id`, `name`, `input`; tool_result with `call`, `content`; media with `mime` \
-                            and perhaps `blob`; source with `title`.",
-            "type": "object",
+                            and perhaps `blob`; source with `title`. A JSON value that is not an object is kept too.",
             "properties": { "type": { "type": "string" }, "text": {} },
             "additionalProperties": true,
         })

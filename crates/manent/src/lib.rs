@@ -18,7 +18,7 @@
 //! database.regenerate(chat, answer, MessageDraft::assistant("多云，22 度。")).await?;
 //! assert_eq!(database.siblings(answer).await?.len(), 2);
 //!
-//! // Every change can be undone.
+//! // Undo restores the path as it was.
 //! database.undo(UndoScope::Conversation(chat)).await?;
 //! let page = database.last(chat, 50).await?;
 //! assert_eq!(page.messages[1].content.body.words(), "晴，25 度。");

@@ -433,7 +433,7 @@ export type FoldKind = "summary" | "tool_clear" | "media_clear" | "drop";
 /** The created fold. */
 export type Folded = { fold: FoldId };
 
-/** What happens to the messages after an edited one.  - `cut`: The path ends at the edited message. - `keep`: They follow the edited message. */
+/** Treatment of the messages after an edited one.  - `cut`: The path ends at the edited message. - `keep`: They follow the edited message. */
 export type FollowUpsInput = "cut" | "keep";
 
 /** A fork into a new conversation. */
@@ -514,7 +514,7 @@ export type KeyDraft = { expires_at?: Moment | null; name: string; projects?: (P
 
 export type KeyId = string & { readonly kind?: 'KeyId' };
 
-/** A permission.  - `read`: Read. - `append`: Append; existing content cannot be changed. - `manage`: Change it in ways that can be undone. - `admin`: Destroy, and look after the whole. */
+/** A permission.  - `read`: Read. - `append`: Append; existing content cannot be changed. - `manage`: Make changes that can be undone. - `admin`: Delete for good, and administer the tenant. */
 export type KeyScope = "read" | "append" | "manage" | "admin";
 
 /** A set of permissions; a list of names in JSON. */
@@ -687,7 +687,7 @@ export type OriginObjectMessage = { id: MessageId; kind: "message" };
 /** A project. */
 export type OriginObjectProject = { id: ProjectId; kind: "project" };
 
-/** One piece of a message. A type that is not known here, and members that a type does not name, are kept as they were written. Known: text, reasoning, summary and error with `text`; tool_call with `id`, `name`, `input`; tool_result with `call`, `content`; media with `mime` and perhaps `blob`; source with `title`. */
+/** One piece of a message. A type that is not known here, and members that a type does not name, are kept as they were written. Known: text, reasoning, summary and error with `text`; tool_call with `id`, `name`, `input`; tool_result with `call`, `content`; media with `mime` and perhaps `blob`; source with `title`. A JSON value that is not an object is kept too. */
 export type Part = { text?: unknown; type?: string; [name: string]: unknown };
 
 export type Parts = (Part)[];
@@ -718,7 +718,7 @@ export type Recorded = { id: CallId };
 /** A regenerated answer. */
 export type Regenerate = { answer: MessageId; with: MessageInput };
 
-/** Where erased content remains. */
+/** Places where erased content remains. */
 export type RemainingContent = { backups: number; names: (string)[] };
 
 /** The stored memory. */

@@ -1,4 +1,4 @@
-//! What is attached to conversations and runs: notes, bookmarks, state, folds, tool calls, events, inputs, leases, calls.
+//! Annotations and runs: notes, bookmarks, state, folds, tool calls, events, inputs, leases, calls.
 
 use crate::commands::conversation::word;
 use crate::context::{CommandContext, read_json};

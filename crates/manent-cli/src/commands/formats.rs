@@ -232,7 +232,7 @@ pub async fn import_all(
                 }
                 reports.push(report);
             }
-            // What was taken in from the others is said before this is.
+            // The reports of the other paths are printed before this error.
             Err(error) => match &failed {
                 None => failed = Some(error),
                 Some(_) => context.output.warn(&format!("{error:#}")),

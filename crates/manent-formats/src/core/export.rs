@@ -7,7 +7,7 @@ use manent_model::{
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 
-/// Where an object came from, as far as a writer needs it.
+/// Origin of an object, as a writer needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
     /// Its id there.
@@ -35,7 +35,7 @@ pub struct ExportedConversation {
     pub tool_calls: Vec<(ToolCall, Vec<ToolStep>)>,
     /// Its named places.
     pub bookmarks: Vec<Bookmark>,
-    /// What it goes on from and forked from, by their ids in this format.
+    /// The conversations that it continues and was forked from, by their ids in this format.
     pub continued_from: Option<String>,
     /// See [`Self::continued_from`].
     pub forked_from: Option<String>,
@@ -60,18 +60,18 @@ pub struct ExportedMessage {
     pub id: MessageId,
     /// The origin of the message, or of the one it replaced.
     pub record: Option<Record>,
-    /// What it says.
+    /// Its content.
     pub content: Content,
     /// It was taken out of the path here; a format that can say so says so.
     pub is_removed: bool,
 }
 
-/// How the files of a root were written.
+/// Style of the files of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedRoot {
     /// The generation.
     pub generation: String,
-    /// What the reader kept of them.
+    /// Layout that the reader recorded.
     pub style: Json,
 }
 
@@ -127,7 +127,7 @@ impl dyn ExportSource + '_ {
     }
 }
 
-/// Where files go.
+/// Target of exported files.
 pub trait FileSink {
     /// Creates a file below the root; the implementation validates the name.
     fn create<'a>(&'a mut self, name: &str) -> io::Result<Box<dyn Write + 'a>>;
@@ -139,7 +139,7 @@ impl FileSink for std::collections::BTreeMap<String, Vec<u8>> {
     }
 }
 
-/// What the target cannot hold.
+/// Content that the target cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
     /// Of which conversation.
@@ -173,9 +173,9 @@ pub enum WriteError {
     Generation {
         /// The format.
         format: &'static str,
-        /// What was asked for.
+        /// The requested name.
         generation: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
 }

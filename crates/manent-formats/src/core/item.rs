@@ -33,7 +33,7 @@ pub enum Item {
         /// In how many.
         count: u64,
     },
-    /// What several conversations share.
+    /// A document or project that several conversations share.
     Project(ProjectItem),
     /// A small thing by kind and id.
     Document(DocumentItem),
@@ -106,7 +106,7 @@ pub struct Root {
     pub generation: String,
     /// Its path, for people.
     pub path: String,
-    /// How it was written, and what stood between the records.
+    /// Style and separators between the records.
     pub style: Json,
 }
 
@@ -121,7 +121,7 @@ pub struct ProjectItem {
     pub name: String,
     /// Other metadata.
     pub metadata: Option<Json>,
-    /// What a writer needs to write it back.
+    /// Layout for the writer.
     pub frame: Option<Json>,
     /// The record that it came from.
     pub record: &'static str,
@@ -138,7 +138,7 @@ pub struct DocumentItem {
     pub project: Option<String>,
     /// The value.
     pub body: Json,
-    /// What a writer needs to write it back.
+    /// Layout for the writer.
     pub frame: Option<Json>,
     /// The record that it came from.
     pub record: &'static str,
@@ -166,7 +166,7 @@ pub struct ConversationItem {
     pub external: String,
     /// Its name.
     pub title: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: ConversationKind,
     /// Status.
     pub status: ConversationStatus,
@@ -190,7 +190,7 @@ pub struct ConversationItem {
     pub trashed_at: Option<Timestamp>,
     /// Whether its messages are all that its program shows.
     pub extent: Extent,
-    /// What a writer needs to write it back.
+    /// Layout for the writer.
     pub frame: Json,
     /// The record that it came from.
     pub record: &'static str,
@@ -220,7 +220,7 @@ impl ConversationItem {
     }
 }
 
-/// What a file says about messages that are not in it.
+/// A record about messages that are not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extent {
     /// Nothing: stored messages stay where they are shown. The messages have ids, or do not depend on others.
@@ -252,7 +252,7 @@ pub struct MessageItem {
     pub external: Option<String>,
     /// The parent.
     pub follows: Follows,
-    /// What it says.
+    /// Its content.
     pub content: Content,
     /// The message that it answers apart from the order.
     pub reply_to: Option<MessageIndex>,
@@ -269,7 +269,7 @@ pub struct FoldItem {
     pub external: Option<String>,
     /// The message after which it holds.
     pub after: MessageIndex,
-    /// What it does.
+    /// Its effect.
     pub kind: FoldKind,
     /// The first and the last covered message; `None` if unknown.
     pub covers: Option<(MessageIndex, MessageIndex)>,
@@ -326,7 +326,7 @@ pub struct EventItem {
     pub channel: String,
     /// When.
     pub at: Timestamp,
-    /// What happened, as it was written.
+    /// The event, as it was written.
     pub body: Json,
     /// The record that it came from.
     pub record: &'static str,

@@ -13,7 +13,7 @@ pub struct Line {
     pub number: u64,
     /// Its span, without the line ending.
     pub span: Span,
-    /// How it ends: as on Unix, as on Windows, or with the file.
+    /// Its line ending: Unix, Windows, or none at the end of the file.
     pub end: &'static str,
 }
 
@@ -48,7 +48,7 @@ fn mark(bytes: &(impl Bytes + ?Sized)) -> io::Result<u64> {
     Ok(if bytes.slice(0, 3)? == "\u{feff}".as_bytes() { 3 } else { 0 })
 }
 
-/// What is kept of a file of lines beside its records.
+/// Layout of a file of lines, without its records.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JsonlFrame {
     /// Whether a byte order mark precedes the first line.
@@ -72,7 +72,7 @@ impl JsonlFrame {
         Ok(Self { has_mark: mark(bytes)? > 0, crlf, ..Self::default() })
     }
 
-    /// How its lines end.
+    /// Line ending.
     pub fn end(&self) -> &'static str {
         if self.crlf { "\r\n" } else { "\n" }
     }

@@ -12,7 +12,7 @@ impl LeftTail {
     pub(crate) fn look(&mut self, message: &ExportedMessage) {
         match (message.is_removed, &message.record) {
             (true, _) => self.0 += 1,
-            // What was taken out of the middle was taken out on purpose.
+            // Messages removed from the middle were removed on purpose.
             (false, Some(_)) => self.0 = 0,
             (false, None) => {}
         }

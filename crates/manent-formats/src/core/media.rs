@@ -15,7 +15,7 @@ pub use restore::{MediaRestorer, restore};
 /// Shorter base64 is not extracted.
 pub const SMALLEST: usize = 64 << 10;
 
-/// How base64 is written in a JSON text; programs write two of its characters in two ways.
+/// Spelling of base64 in a JSON text; programs write two of its characters in two ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Form {
     /// `/` is `\/`.

@@ -1,4 +1,4 @@
-//! What all formats share: items, source trees, lossless JSON, media, redaction, problems.
+//! Shared by all formats: items, source trees, lossless JSON, media, redaction, problems.
 
 pub mod source_fs;
 pub mod unmapped;

@@ -7,11 +7,11 @@ use std::fmt;
 pub struct Place {
     /// The original name of the file, for people; never used as a path.
     pub file: String,
-    /// Where in it.
+    /// Its position.
     pub at: At,
 }
 
-/// Where in a file.
+/// Position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     /// The whole of it.
@@ -87,13 +87,13 @@ pub struct Problem {
 pub struct Repair {
     /// Where.
     pub place: Place,
-    /// What was wrong.
+    /// The problem.
     pub what: RepairKind,
-    /// What was done, with the names that are needed to understand it.
+    /// The repair, with the names that are needed to understand it.
     pub why: String,
 }
 
-/// What a repair was about.
+/// Kind of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RepairKind {
     /// A tool call without a result.
@@ -193,7 +193,7 @@ pub enum ReadError {
     TooLarge {
         /// Which.
         file: String,
-        /// What of it.
+        /// The part of it.
         what: &'static str,
         /// The limit.
         limit: String,

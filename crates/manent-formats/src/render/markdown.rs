@@ -43,7 +43,7 @@ pub fn write(
     Ok(losses.told())
 }
 
-/// What is known about a conversation, as YAML. A JSON text is YAML too, so that no title can end a line.
+/// Metadata of a conversation as YAML. A JSON text is YAML too, so that no title can end a line.
 fn front(out: &ExportedConversation) -> String {
     let about = &out.conversation;
     let quoted = |text: &str| serde_json::Value::from(text).to_string();

@@ -86,6 +86,6 @@ pub struct DoctorReport {
     pub largest: Vec<(ConversationId, String, i64)>,
     /// The last position.
     pub position: Position,
-    /// What endangers acknowledged data or the work of the store, as sentences without a full stop.
+    /// Risks for acknowledged data or for the operation of the store, as sentences without a full stop.
     pub warnings: Vec<String>,
 }

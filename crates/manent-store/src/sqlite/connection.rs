@@ -196,7 +196,7 @@ pub(super) fn open_again(options: &SqliteOptions) -> Result<Connection> {
     Ok(connection)
 }
 
-/// What to do if the file does not exist.
+/// Behaviour if the file does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenMode {
     /// There is none to open.

@@ -1,4 +1,14 @@
 //! One open store of a runtime: its queues, connection pools and flags.
+//!
+//! Closing takes these steps, each on the thread that owns the resource:
+//!
+//! 1. [`OpenStore::close`] closes the commit queue and wakes the writer.
+//! 2. The writer commits what was accepted, closes its connection and calls [`OpenStore::mark_writer_finished`].
+//! 3. The maintenance thread calls [`OpenStore::leave`]: change detection and indexing end, the reader pool accepts no
+//!    further reads.
+//! 4. If reads are still running, the pool wakes the maintenance thread when the last one ends, and it calls `leave` again.
+//! 5. The store leaves all schedulers, and the last connections are closed.
+//! 6. The caller of `close` is answered.
 
 use super::connection::{SqliteOptions, failed, open_first};
 use super::connection_budget::ConnectionPermit;

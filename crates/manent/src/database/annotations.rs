@@ -1,4 +1,4 @@
-//! What is attached to a conversation: notes, bookmarks, state, folds.
+//! Annotations of a conversation: notes, bookmarks, state, folds.
 
 use crate::database::Database;
 use crate::error::Result;

@@ -22,16 +22,16 @@ pub enum OldBackups {
 /// The result of an erasure, and where erased content remains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ErasedContent {
-    /// What was removed from the store.
+    /// Content removed from the store.
     #[serde(flatten)]
     pub receipt: Receipt,
     /// Managed backups that were removed.
     pub backups_removed: i64,
-    /// What remains.
+    /// Remaining content.
     pub kept: RemainingContent,
 }
 
-/// Where erased content remains.
+/// Places where erased content remains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RemainingContent {
     /// Managed backups that still contain the erased content.

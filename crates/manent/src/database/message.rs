@@ -12,7 +12,7 @@ use manent_store::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What happens to the messages after an edited one.
+/// Treatment of the messages after an edited one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowUps {

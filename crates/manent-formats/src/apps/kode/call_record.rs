@@ -16,7 +16,7 @@ pub(crate) struct Call {
     pub updated_at: i64,
 }
 
-/// How a program writes a state.
+/// Spelling of a state in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     Upper,
@@ -110,7 +110,7 @@ pub(crate) fn write(
     let mut before = Object(vec![word(was.state, source)]);
     let mut now = Object(vec![word(call.state, target)]);
     if let (Some(trail), Some(last)) = (members.raw("auditTrail"), more.last()) {
-        // What the program wrote of a step that we do not know stays in it.
+        // Unknown fields of a step stay in it.
         let old = members.list("auditTrail").unwrap_or_default();
         let old = old.iter().map(|element| element.get().to_owned());
         let all: Vec<String> = old.chain(more.iter().map(|more| step(more, target))).collect();

@@ -17,7 +17,7 @@ pub(crate) struct Reader<'a> {
     pub tree: &'a dyn SourceTree,
     pub sink: &'a mut dyn Sink,
     pub unmapped: UnmappedFields,
-    /// What is kept of rows, by the folder of the agent.
+    /// Layout of rows, by the folder of the agent.
     pub rows: HashMap<String, AgentRows>,
     /// How many records were read without some of their members.
     pub mended: usize,

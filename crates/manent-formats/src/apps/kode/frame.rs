@@ -27,7 +27,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// How the value is laid out.
+    /// Layout of the value.
     pub fn style(&self) -> Style {
         Style::of(&self.text)
     }
@@ -95,7 +95,7 @@ pub(crate) struct Doubled {
     pub of: Vec<(u32, u32)>,
 }
 
-/// What is kept of an agent.
+/// Layout of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct AgentFrame {
     /// Its folder below the root; empty for the root itself.
@@ -156,7 +156,7 @@ pub(crate) struct WindowFrame {
     pub compression: Option<Around>,
 }
 
-/// What is kept of a fold.
+/// Layout of a fold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FoldFrame {
     /// The id of the window.
@@ -174,7 +174,7 @@ pub(crate) struct FoldFrame {
     pub inner: Option<String>,
 }
 
-/// What is kept of a bookmark.
+/// Layout of a bookmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum Mark {
@@ -199,11 +199,11 @@ pub(crate) enum Mark {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         compression_text: Option<String>,
     },
-    /// What a file said before its write-ahead file said something else.
+    /// The content of a file before its write-ahead file replaced it.
     Replaced,
 }
 
-/// What is kept of a recovered file.
+/// Layout of a recovered file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RecoveredFrame {
     /// Its name below the root.
@@ -212,7 +212,7 @@ pub(crate) struct RecoveredFrame {
     pub header: String,
 }
 
-/// What is kept of the root.
+/// Layout of the root.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct RootFrame {
     /// The agents that ran when their pool was shut down.

@@ -18,7 +18,7 @@ const AHEAD: Shape = Shape::Object(&[("data", RECORDS)]);
 pub(crate) struct StoredMessage {
     pub text: String,
     pub compact: String,
-    /// What it says, if it is a message; its time is not known here.
+    /// Its content, if it is a message; its time is not known here.
     pub content: Option<Rc<Content>>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Listed {
     pub is_partial: bool,
 }
 
-/// What a list is about.
+/// Description of a kind of list.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub record: &'static str,

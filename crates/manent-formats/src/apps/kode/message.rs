@@ -86,7 +86,7 @@ fn known(text: &str) -> Option<Part> {
     })
 }
 
-/// How the content of a record is written.
+/// Form of the content of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Blocks,

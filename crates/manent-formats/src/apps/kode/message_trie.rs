@@ -43,7 +43,7 @@ impl MessageTrie {
         &self.nodes[index as usize].content.text
     }
 
-    /// What a message says; its time is that of its agent.
+    /// The content of a message; its time is that of its agent.
     pub fn content(&self, index: MessageIndex) -> &Content {
         self.nodes[index as usize].content.content.as_ref().expect("a record that is no message is not put here")
     }

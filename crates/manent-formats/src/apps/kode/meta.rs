@@ -48,7 +48,7 @@ pub(crate) fn read(text: &str) -> Result<Meta, String> {
 /// Changed values of a meta file; `None` where the old one is kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Changes {
-    /// How ids are renamed.
+    /// Mapping of ids.
     pub names: Option<IdTranslation>,
     pub message_count: Option<usize>,
     pub last_safe: Option<i64>,

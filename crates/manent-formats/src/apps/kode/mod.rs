@@ -8,6 +8,10 @@
 //! | csharp | as current | the same, states in camel case, `messages.json.wal`, `skills.json` |
 //! | sqlite | as current | a database with agents, messages, tool calls and snapshots; the rest in files beside it |
 //!
+//! Reading an agent, in this order: `meta` (what the agent is), `list` and `window` (messages, compressions expanded),
+//! `snapshot` (older paths), `message_trie` (all paths merged into one tree), `folds`, `tool_calls`, `log` (events).
+//! Frames (`frame`) record how the files were laid out, so that unchanged records are written back byte for byte.
+//!
 //! A write-ahead file is applied when it is read and never written back: its own program would apply it without
 //! checking its age, and so undo all later messages.
 

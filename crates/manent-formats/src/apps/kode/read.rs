@@ -227,7 +227,7 @@ impl Reader<'_> {
     }
 }
 
-/// Where the content of a recovered file begins: behind the lines with `#` and the empty one.
+/// Offset of the content of a recovered file: behind the lines with `#` and the empty one.
 fn header(text: &str) -> usize {
     let mut at = 0;
     for line in text.split_inclusive('\n') {

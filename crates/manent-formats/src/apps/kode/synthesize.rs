@@ -6,7 +6,7 @@ use crate::core::names::{is_safe, is_safe_piece};
 use crate::core::time::to_millis;
 use manent_model::{Conversation, ConversationId, Event, Json};
 
-/// How names change on the way from one generation to another.
+/// Mapping of names from one generation to another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IdTranslation {
     pub from: Generation,

@@ -1,5 +1,16 @@
 //! Windows: the messages before a compression. A summary that names its window is expanded to the messages it
 //! replaces.
+//!
+//! Example, where `S1` names window 1 and `S2` window 2:
+//!
+//! ```text
+//! history/windows/1.json   a b c d          before the first compression
+//! history/windows/2.json   S1 d e f         after it, before the second
+//! runtime/messages.json    S2 f g           now
+//! ```
+//!
+//! The result is the path `a b c d e f g` with two folds: `S1` over `a b c`, and `S2` over `a b c d e`, which contains it.
+//! A message that a compression kept (`d`, `f`) is in two files and becomes one message.
 
 use crate::apps::kode::file_reader::Reader;
 use crate::apps::kode::find::AgentFolder;
@@ -161,6 +172,7 @@ pub(crate) fn unfold(
         chain.push((place, list));
         list = &windows[place].messages;
     }
+    // From the innermost window outwards: the path grows by what each list has after its summary.
     let (mut path, mut folds): (Vec<StoredMessage>, Vec<Folded>) = (list.to_vec(), Vec::new());
     // Number of messages of the path that are in the list being examined, without its summary.
     let mut inside = path.len();
@@ -189,8 +201,8 @@ pub(crate) fn unfold(
     (path, folds)
 }
 
-/// The messages behind a summary with those that could not be read, as far as the window before it has them: its end from
-/// the place on that fits best.
+/// Restores unreadable messages after a summary from the end of the previous window, from the position on whose messages
+/// match best.
 fn filled(path: &[StoredMessage], inside: usize, tail: &[StoredMessage]) -> Vec<StoredMessage> {
     let mut best = (0, path.len());
     for from in path.len() - inside..path.len() {

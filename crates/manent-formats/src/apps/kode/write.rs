@@ -79,7 +79,7 @@ impl Agent {
     fn state(&self, name: &str) -> Option<&Json> {
         let states = || self.out.states.iter().rev().filter(|state| state.name == name);
         let is_shown = |id| self.path.iter().any(|message| message.id == id);
-        // What was set on another branch counts only where nothing was set on this one.
+        // A value of another branch counts only if this branch has none.
         let state = states().find(|state| state.after.is_none_or(is_shown)).or_else(|| states().next());
         state.and_then(|state| state.value.as_ref())
     }
@@ -230,7 +230,7 @@ impl Writer<'_> {
     fn meta(&mut self, agent: &Agent, is_known: bool, count: usize, last_safe: i64) -> Result<(), WriteError> {
         let conversation = &agent.out.conversation;
         let flat = self.names.from == Generation::Flat;
-        // What the first generation says about an agent is not what the later ones ask for.
+        // The fields of an agent differ between the first generation and later ones.
         let is_anew = flat && self.names.to != Generation::Flat;
         if let Some(kept) = agent.frame.meta.as_ref().filter(|_| !is_anew) {
             let was = meta::read(&kept.text).unwrap_or_default();

@@ -55,7 +55,7 @@ fn in_order_of<'a>(ids: &[String], calls: Vec<&'a (ToolCall, Vec<ToolStep>)>) ->
     ordered
 }
 
-/// What a part of a message asked a tool for.
+/// A tool call in a part of a message.
 fn input(message: &ExportedMessage, part: u32) -> Option<Json> {
     match message.content.body.parts().into_iter().nth(part as usize)? {
         Part::ToolCall { input, .. } => Some(input),

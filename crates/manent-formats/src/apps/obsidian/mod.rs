@@ -49,10 +49,10 @@ const BACKUP: &str = "chat_history.json.backup";
 const SESSIONS: &str = "sessions/";
 const TRASH: &str = "trash/";
 
-/// What is kept of the files beside their records.
+/// Layout of the files, without their records.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct RootFrame {
-    /// Where they lay below the root; with `/` at its end.
+    /// Their folder below the root, with `/` at its end.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     folder: String,
     /// One file was read and nothing around it.
@@ -95,7 +95,7 @@ struct Run {
     count: u32,
 }
 
-/// What is kept of a session beside its messages.
+/// Layout of a session, without its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct SessionFrame {
     /// Its file below the folder; empty for one that a legacy file made.
@@ -103,10 +103,10 @@ struct SessionFrame {
     file: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     frame: Option<Frame>,
-    /// What the index says about it.
+    /// Its entry in the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     entry: Option<String>,
-    /// What the index of the trash says about it.
+    /// Its entry in the index of the trash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trash_entry: Option<String>,
     /// How many messages stood in it.

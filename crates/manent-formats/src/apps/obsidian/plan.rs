@@ -75,12 +75,12 @@ impl Plan {
         self.frame.file.starts_with(TRASH)
     }
 
-    /// What was known of it under the name that it had, for what an index says about it.
+    /// Its entry under its previous name, for the index.
     pub(crate) fn named(&self) -> Option<Session> {
         Some(Session { name: Some(self.title_was.clone()), ..self.was.clone()? })
     }
 
-    /// What is known of it under the name that it has.
+    /// Its entry under its current name.
     pub(crate) fn now_named(&self) -> Session {
         Session { name: Some(self.title.clone()), ..self.now.clone() }
     }

@@ -53,7 +53,7 @@ struct Found {
 }
 
 impl Found {
-    /// What the program calls it.
+    /// Its name in the program.
     fn id(&self) -> &str {
         self.session.id.as_deref().unwrap_or_else(|| stem(&self.name))
     }
@@ -73,7 +73,7 @@ struct Reader<'a> {
     files: Files,
     unmapped: UnmappedFields,
     externals: Unique,
-    /// What is found before the root can be told.
+    /// Items that are found before the root can be reported.
     told: Vec<Item>,
 }
 

@@ -195,7 +195,7 @@ impl Writer<'_> {
                     let (was, now) = (entry::write_trash(&was, deleted), entry::write_trash(&plan.now_named(), now));
                     Some(merge(text, &was, &now, frame.style, 2))
                 }
-                // What lay in the trash unlisted stays so.
+                // Unlisted files in the trash stay unlisted.
                 _ if plan.was_trashed() => None,
                 _ => Some(frame.style.format(&entry::write_trash(&plan.now_named(), plan.trashed).text(), 2)),
             }
@@ -282,7 +282,7 @@ struct Open {
     place: usize,
     next: usize,
     page: std::collections::VecDeque<ExportedMessage>,
-    /// What comes next was not passed over yet from this number on.
+    /// Events from this number on were not passed over yet.
     from: i64,
 }
 

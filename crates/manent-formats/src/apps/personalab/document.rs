@@ -9,7 +9,7 @@ use crate::core::source_fs::{JsonFile, SourceTree};
 use manent_model::Json;
 use serde::{Deserialize, Serialize};
 
-/// What a document is.
+/// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Settings,
@@ -19,11 +19,11 @@ pub(crate) enum Kind {
     Template,
     /// An instance in which nothing was said.
     Instance,
-    /// What the character of such an instance is.
+    /// The character of such an instance.
     CharacterState,
 }
 
-/// What is kept of the file of a document.
+/// Layout of the file of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DocumentFrame {
     /// Its file below the folder of the root.
@@ -81,7 +81,7 @@ impl Kind {
         }
     }
 
-    /// Where a new one goes.
+    /// Path of a new one.
     fn path(self, id: &str, generation: Generation) -> Option<String> {
         let is_new = generation == Generation::Conversations;
         match self {
@@ -170,7 +170,7 @@ pub(crate) fn write(
     let usual = if is_safe { kind.path(id, generation) } else { None };
     let name = match kept.or(usual).filter(|name| names.take(name)) {
         Some(name) => name,
-        // What has a name that leads elsewhere, or one that is taken, gets a number.
+        // A name that leads outside, or that is taken, is replaced by a numbered one.
         None => (1..)
             .map_while(|number| kind.path(&format!("{}_{number}", kind.name()), generation))
             .find(|name| names.take(name))?,

@@ -12,7 +12,7 @@ pub(crate) fn settings() -> String {
     Style::PRETTY.format(text, 0)
 }
 
-/// Where a plot is before anything happened.
+/// State of a plot at its start.
 pub(crate) fn plot() -> String {
     let plot = Object::new().with("current_plot_index", &1).with("current_status", "pending");
     plot.with("no_update_count", &0).text()

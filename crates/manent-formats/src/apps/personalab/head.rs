@@ -4,7 +4,7 @@ use crate::core::json::{Members, Object};
 use crate::core::time::moment;
 use manent_model::Timestamp;
 
-/// What a session says about itself.
+/// Header of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Head {
     pub instance: Option<String>,

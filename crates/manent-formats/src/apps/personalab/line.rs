@@ -19,7 +19,7 @@ pub(crate) struct Line {
     pub is_halved: bool,
 }
 
-/// What a line turns out to be.
+/// The kind of a line.
 pub(crate) enum Kind {
     /// About the session itself.
     Head,

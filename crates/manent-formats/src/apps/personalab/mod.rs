@@ -51,14 +51,14 @@ impl Generation {
 
 /// The kind of project that an instance is.
 const INSTANCE: &str = "instance";
-/// What a character has become, and where the plot is.
+/// State of a character and of the plot.
 const PLOT: &str = "plot_state";
 const PERSONAS: [&str; 2] = ["base_persona", "evolved_persona"];
 
-/// What is kept of a root.
+/// Layout of a root.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct RootFrame {
-    /// Where everything lay; with `/` at its end.
+    /// Folder of all files, with `/` at its end.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     folder: String,
     /// Stands for all files of the vectors: those that the folder holds now have it in their frames.
@@ -66,7 +66,7 @@ struct RootFrame {
     vectors: Option<String>,
 }
 
-/// What is kept of an instance.
+/// Layout of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct InstanceFrame {
     /// Its folder below `instances/`.
@@ -80,7 +80,7 @@ struct InstanceFrame {
     character: Option<StateFieldFrame>,
 }
 
-/// What is kept of a conversation beside its messages.
+/// Layout of a conversation, without its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct SessionFrame {
     /// Its file below `sessions/`, or its folder below `conversations/`.

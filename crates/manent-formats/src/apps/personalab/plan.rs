@@ -27,7 +27,7 @@ impl SessionPlan {
         Self { place, out, frame: frame.unwrap_or_default(), is_own, name: String::new(), id: String::new() }
     }
 
-    /// What its first line says as it was read.
+    /// Its first line as it was read.
     pub(crate) fn head(&self) -> Option<Head> {
         self.frame.head.as_ref().filter(|_| self.is_own).map(|(text, _)| head::read(text))
     }

@@ -288,7 +288,7 @@ fn session_id(session: &SessionFile) -> String {
     id.unwrap_or_else(|| session.frame.name.strip_suffix(".jsonl").unwrap_or(&session.frame.name).to_owned())
 }
 
-/// What an instance is, without the state that follows its sessions.
+/// An instance without the state that its sessions change.
 pub(crate) fn without_plot(frame: &Frame) -> Option<Json> {
     let was = Object::new().with(PLOT, &());
     Json::parse(&merge(&frame.skeleton.text, &was, &Object::new(), frame.style, 0)).ok()

@@ -18,11 +18,11 @@ pub(crate) struct SessionFile {
     pub frame: SessionFrame,
     pub head: Option<Head>,
     said: Vec<Line>,
-    /// What became of the lines that are no messages.
+    /// Items from lines that are not messages.
     told: Vec<Item>,
 }
 
-/// What was said last.
+/// The last message.
 pub(crate) struct MessageLine {
     pub count: u32,
     pub is_unanswered: bool,

@@ -19,14 +19,14 @@ use sha2::{Digest, Sha256};
 /// The kind of document, and the word for the record.
 const KIND: &str = "chroma_db";
 
-/// What the document of a file says.
+/// Document of a vector file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct VectorBody {
     sha256: String,
     size: u64,
 }
 
-/// What is kept of a file.
+/// Layout of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct VectorFrame {
     /// Its name below the folder of the vectors.

@@ -298,7 +298,7 @@ fn said(message: &ExportedMessage, turn: &mut u32, lost: &mut dyn FnMut(&'static
     Some(line::write(&Line { content, time, is_halved: false }).text())
 }
 
-/// What describes an instance, with where its plot is.
+/// The document of an instance, with the state of its plot.
 fn instance_state(instance: &Instance, open: usize, plot: Option<String>) -> Option<String> {
     let metadata = instance.project.as_ref().and_then(|project| project.metadata.as_ref());
     if let Some(slots) = &instance.frame.state {
@@ -347,7 +347,7 @@ fn character(slots: Option<&StateFieldFrame>, value: impl Fn(&str) -> Option<Str
     Some(Style::PRETTY.format(&object.text(), 0))
 }
 
-/// What describes a conversation of v2.
+/// The document of a conversation of v2.
 fn metadata(session: &SessionPlan) -> Option<String> {
     let created_at = session.out.conversation.created_at;
     if let Some(frame) = session.frame.metadata.as_ref().filter(|_| session.is_own) {

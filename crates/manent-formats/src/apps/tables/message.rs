@@ -8,7 +8,7 @@ use manent_model::{Body, Content, Json, Part, Time, TimeSource, Timestamp};
 pub(crate) const MAPPED: [&str; 7] =
     ["message_id", "conversation_id", "parent_message_id", "role", "text", "timestamp", "metadata"];
 
-/// How a program writes times.
+/// Time format of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clock {
     /// `2026-11-15T19:31:48.004807`: the plugin's own format, in local time without a time zone.

@@ -55,7 +55,7 @@ impl Generation {
     }
 }
 
-/// What is kept of a file beside its conversations and messages.
+/// Layout of a file, without its conversations and messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct RootFrame {
     /// Its name.
@@ -69,7 +69,7 @@ struct RootFrame {
     others: Vec<(Table, Vec<Row>)>,
 }
 
-/// What is kept of a conversation beside its messages.
+/// Layout of a conversation, without its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct ConversationFrame {
     /// The number of its row.

@@ -164,7 +164,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What several conversations share; a table of projects, where there is one, says how they are called.
+    /// Projects that several conversations share; a table of projects, if there is one, has their names.
     fn projects(&mut self, others: &[(Table, Vec<Row>)]) -> Result<(), ReadError> {
         let table = others.iter().find(|(table, _)| table.name.eq_ignore_ascii_case("project"));
         let known: BTreeMap<String, Record> = table
@@ -341,7 +341,7 @@ impl Reader<'_> {
 struct Groups(HashMap<Cell, Vec<MessageRow>>);
 
 impl Groups {
-    /// What is left, in the order of rows.
+    /// The remaining rows, in order.
     fn in_order(self) -> Vec<(Cell, Vec<MessageRow>)> {
         let mut left: Vec<_> = self.0.into_iter().collect();
         left.sort_by_key(|(_, said)| said.first().map(|said| said.place));

@@ -39,7 +39,7 @@ pub(crate) struct ConversationRows<'a> {
     pub messages: &'a [ExportedMessage],
 }
 
-/// What became of it.
+/// Result of writing it.
 pub(crate) struct Rows {
     pub messages: Vec<Numbered>,
     /// The id of the last message that is shown, if that is another one than before.

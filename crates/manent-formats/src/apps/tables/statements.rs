@@ -9,7 +9,7 @@ pub enum Dialect {
     Postgres,
 }
 
-/// What becomes of the table that the design names and never defines.
+/// Treatment of the table that the design names and never defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Projects {
     /// It stays a name.

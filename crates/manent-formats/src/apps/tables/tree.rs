@@ -14,7 +14,7 @@ pub(crate) struct MessageTree {
     pub behind: Vec<Option<usize>>,
     /// The last that is shown.
     pub head: Option<usize>,
-    /// What did not fit together.
+    /// Inconsistencies that were repaired.
     pub broken: Vec<(usize, RepairKind, String)>,
 }
 

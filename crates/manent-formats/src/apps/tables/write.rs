@@ -123,7 +123,7 @@ impl Writer<'_> {
         if let Some(latest) = rows.latest.filter(|_| has_latest) {
             row.set("latest_message_id", latest);
         }
-        // What only its messages name has no row afterwards either, unless there is something to say about it.
+        // A conversation that only its messages name gets a row only if it has a value to store.
         if !is_orphaned || row != before {
             let row = Numbered { row: frame.row, record: row, message: None, is_shown: true };
             let row = self.moved(row, &root.conversation, conversation);

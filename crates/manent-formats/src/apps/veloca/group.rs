@@ -25,7 +25,7 @@ pub(crate) struct Found {
     pub project: Option<String>,
 }
 
-/// What a file holds.
+/// The content of a file.
 pub(crate) struct GroupedFile {
     pub sessions: Vec<Found>,
     /// See [`FileFrame::order`].

@@ -65,7 +65,7 @@ impl Generation {
 /// The lists of a file or session.
 const LISTS: [&str; 4] = ["sessions", "entries", "compacted_dialogues", "compacted_entries"];
 
-/// What is kept of a file beside its records.
+/// Layout of a file, without its records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct FileFrame {
     /// Its path below the root.
@@ -83,7 +83,7 @@ struct FileFrame {
     workspaces: Option<Box<FileFrame>>,
 }
 
-/// What is kept of a session beside its records.
+/// Layout of a session, without its records.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct SessionFrame {
     /// The session's own text; `None` for one that entries refer to but no list contains.

@@ -34,7 +34,7 @@ pub fn finds(tree: &dyn SourceTree) -> Vec<String> {
     }
 }
 
-/// Where the programs write.
+/// Paths that the programs write to.
 fn usual() -> impl Iterator<Item = String> {
     let folders = ["", ".veloca/", ".veloca/storage/", ".otherone/", ".otherone/storage/", "storage/"];
     folders.into_iter().flat_map(|folder| NAMES.map(|name| format!("{folder}{name}")))
@@ -72,7 +72,7 @@ pub fn read(tree: &dyn SourceTree, sink: &mut dyn Sink) -> Result<(), ReadError>
     Ok(())
 }
 
-/// What is found before the root can be told, since its frame needs the whole file.
+/// Items found before the root is reported, because its frame needs the whole file.
 enum Early {
     Item(Item),
     /// A skipped record. Its bytes are read when they can be handed on: a file may be full of such.
@@ -309,7 +309,7 @@ impl Reader<'_> {
                 external: compaction.id,
                 after: trigger.unwrap_or(last),
                 kind: FoldKind::Summary,
-                // What the program sends begins with the trigger, so it is not covered itself.
+                // The request of the program begins with the trigger, so the summary does not cover it.
                 covers: trigger.and_then(|trigger| Some((0, trigger.checked_sub(1)?))),
                 summary: Some(compaction.summary),
                 made_by: None,

@@ -5,7 +5,7 @@ use crate::core::export::{ExportedMessage, Record, uuid};
 use manent_model::{Body, Content, Extra, Json, MessageId, Part};
 use std::collections::HashMap;
 
-/// What is known about tools while a conversation is written.
+/// State of the tool calls of the conversation that is being written.
 #[derive(Default)]
 pub(crate) struct Tools {
     /// Calls that are sealed and have no result, by the message that asked: id and name.
@@ -41,7 +41,7 @@ impl Tools {
         let asks = rest.iter().any(|part| matches!(part, Part::ToolCall { .. }));
         let results = results.into_iter().map(|part| ("tool", vec![self.named(part)]));
         let rest = Some((message.content.role.as_str(), rest)).filter(|(_, parts)| !parts.is_empty());
-        // What a message asks for comes before the results, and what it says besides behind them.
+        // Calls come before the results, other parts after them.
         let pieces: Vec<(&str, Vec<Part>)> = match asks {
             true => rest.into_iter().chain(results).collect(),
             false => results.chain(rest).collect(),

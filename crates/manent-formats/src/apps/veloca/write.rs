@@ -312,7 +312,7 @@ impl Writer<'_> {
     ) -> Compaction {
         let name = |id: MessageId| ids.iter().find(|(known, _)| *known == id).map(|(_, name)| name.clone());
         let trigger = match was {
-            // What the record says stays, whether or not it can be found.
+            // The values of the record stay, whether or not their targets exist.
             Some(was) => was.trigger.clone(),
             None => {
                 let last = fold.covers.last().map(|stretch| stretch.last);
@@ -366,7 +366,7 @@ impl Writer<'_> {
         let was = raw.and_then(|raw| entry::read(raw).ok());
         let mut content = message.content.clone();
         if message.is_removed {
-            // What cannot be marked as removed is left out, as its own program would.
+            // Records that cannot be marked as removed are left out, as the program does.
             if self.generation == Generation::Nested {
                 return None;
             }

@@ -7,10 +7,10 @@ use crate::core::json::style::Style;
 use serde::{Deserialize, Serialize};
 use std::io;
 
-/// What is kept of a file beside its records.
+/// Layout of a file, without its records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// How it is laid out.
+    /// Its layout.
     pub style: Style,
     /// The bytes before the value: a byte order mark, white space.
     #[serde(default, skip_serializing_if = "String::is_empty")]

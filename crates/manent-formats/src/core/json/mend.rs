@@ -11,7 +11,7 @@ const DEPTH_MAX: usize = 64;
 pub struct Mended {
     /// The value; what remains is unchanged.
     pub text: String,
-    /// What was taken out, in order.
+    /// Removed members, in order.
     pub removed: Vec<Removed>,
 }
 

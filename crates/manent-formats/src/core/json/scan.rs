@@ -48,7 +48,7 @@ impl Span {
     }
 }
 
-/// What was found at a place of the shape.
+/// Parse result at a place of the shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outline {
     /// A value that is not looked into.
@@ -97,9 +97,9 @@ impl Outline {
 /// A whole file.
 #[derive(Debug)]
 pub struct Outlined {
-    /// What was found; none in a file without any value.
+    /// Parse result; none in a file without a value.
     pub root: Option<Outline>,
-    /// Where the last complete value ends, if the file ends before its brackets do, or goes on behind them.
+    /// End of the last complete value, if the file is cut off or has bytes behind its root value.
     pub torn_at: Option<u64>,
 }
 

@@ -36,7 +36,7 @@ pub struct Separators {
 }
 
 impl Separators {
-    /// What a style puts between elements of a level.
+    /// The separator of a style between elements of a level.
     pub fn of(style: Style, level: usize) -> Self {
         let close = style.line(level.saturating_sub(1));
         Self { open: style.line(level), between: format!(",{}", style.line(level)), close, except: Vec::new() }

@@ -23,7 +23,7 @@ pub struct Bytes {
 
 /// Takes large base64 out of a text; `with` says of each whether it is to be taken.
 ///
-/// What looks like a mark in the text itself is written so that it is not taken for one.
+/// Text that looks like a placeholder is escaped.
 pub fn extract<'a>(text: &'a str, mut with: impl FnMut(Bytes) -> bool) -> Cow<'a, str> {
     if text.len() < SMALLEST {
         return blob_placeholder::literal(text, |_| false);
@@ -61,7 +61,7 @@ impl Run {
             Form { slash: false, plus: false } => Cow::Borrowed(written),
             _ => Cow::Owned(written.replace(SLASH, "/").replace(PLUS, "+")),
         };
-        // What is read strictly is what would be written: no bits are left over, and the padding is whole.
+        // Strict decoding is reversible: no bits are left over, and the padding is complete.
         STANDARD.decode(plain.as_bytes()).ok()
     }
 }

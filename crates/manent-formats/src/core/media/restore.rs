@@ -46,7 +46,7 @@ pub struct MediaRestorer<'a> {
     library: &'a mut dyn ExportSource,
     /// The most recent blob: a picture occurs in a message more than once.
     last: Option<([u8; 32], Option<Vec<u8>>)>,
-    /// What is left of a page, with the conversation and the number of the next message.
+    /// The rest of a page, with the conversation and the number of the next message.
     left: Option<(usize, usize, Vec<ExportedMessage>)>,
 }
 

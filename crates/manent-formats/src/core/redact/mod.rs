@@ -11,7 +11,7 @@ pub use library::RedactedSource;
 pub use lines::RedactedLines;
 pub use text::redact;
 
-/// What becomes of keys and passwords.
+/// Treatment of keys and passwords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Secrets {
     /// They are written like everything else.

@@ -13,7 +13,7 @@ use std::io;
 pub struct JsonFile<'a> {
     /// Its name in the tree.
     pub name: String,
-    /// What was found in it.
+    /// Its parse result.
     pub root: Option<Outline>,
     /// See [`crate::core::json::Outlined::torn_at`].
     pub torn_at: Option<u64>,
@@ -99,7 +99,7 @@ impl<'a> JsonFile<'a> {
         is_text(&*self.bytes).map(|is_text| !is_text).map_err(|source| self.error(source))
     }
 
-    /// How it is laid out.
+    /// Its layout.
     pub fn style(&self) -> Result<Style, ReadError> {
         let start = self.bytes.slice(0, self.bytes.len().min(4_096)).map_err(|source| self.error(source))?;
         Ok(Style::of(&String::from_utf8_lossy(&start)))

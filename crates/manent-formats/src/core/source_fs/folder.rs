@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 const DEPTH_MAX: usize = 64;
-/// What SQLite keeps beside a file while it is in use: a part of the file that is not in it yet.
+/// Suffixes of the files that SQLite keeps beside an open database.
 const BESIDE: [&str; 2] = ["-wal", "-journal"];
 
 /// A folder, or one file.

@@ -37,7 +37,7 @@ pub struct Entry {
 
 /// Files below a root.
 pub trait SourceTree {
-    /// How people call the root.
+    /// Label of the root for messages.
     fn label(&self) -> &str;
     /// All files, in order of name.
     fn entries(&self) -> &[Entry];

@@ -26,7 +26,7 @@ const MEMORY_MAX: u64 = 1 << 20;
 /// Maximum number of unpacked files kept open for reopening.
 const OPEN_MAX: usize = 64;
 
-/// What every zip with something in it begins with.
+/// First bytes of every zip with entries.
 const SIGNATURE: [u8; 4] = *b"PK\x03\x04";
 
 /// The files of a zip.
@@ -67,7 +67,7 @@ impl Zip {
         }
         let mut listed = archive.entries(&mut buffer);
         while let Some(entry) = listed.next_entry().map_err(broken)? {
-            // What a Mac adds to every file.
+            // Resource forks that macOS adds to every file.
             let is_extra = entry.file_path().as_bytes().starts_with(b"__MACOSX/");
             if entry.is_dir() || is_extra {
                 continue;
@@ -116,7 +116,7 @@ fn leads_outside(name: &str) -> bool {
     name.starts_with(is_separator) || is_drive || name.split(is_separator).any(|piece| piece == "..")
 }
 
-/// What was listed so far.
+/// Entries listed so far.
 struct Counted<'a> {
     label: &'a str,
     length: u64,

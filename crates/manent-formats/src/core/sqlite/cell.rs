@@ -74,7 +74,7 @@ impl Cell {
         }
     }
 
-    /// How it reads to people.
+    /// Display text.
     pub fn shown(&self) -> String {
         match self {
             Self::Null => "NULL".to_owned(),

@@ -12,7 +12,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// What a rollback journal begins with while a transaction is under way.
+/// First bytes of a rollback journal during a transaction.
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// SQLite itself holds no larger database in memory.
 const FILE_MAX: u64 = 1 << 30;
@@ -28,7 +28,7 @@ pub(crate) struct Opened {
     pub name: String,
     pub pragmas: Pragmas,
     pub schema: Schema,
-    /// What became of the log beside it.
+    /// Outcome of the log beside it.
     pub log: Option<Applied>,
     size: usize,
     connection: Connection,
@@ -220,7 +220,7 @@ fn table(connection: &Connection, name: &str, is_rowless: bool) -> rusqlite::Res
     let mut columns = connection.prepare(&format!("pragma main.table_xinfo({})", quoted(name)))?;
     let columns = columns.query_map([], |row| Ok((row.get("name")?, row.get("hidden")?)))?;
     let all = columns.collect::<rusqlite::Result<Vec<(String, i64)>>>()?;
-    // What SQLite computes is not read: that would run an expression of the file.
+    // Generated columns are not read: that would run an expression of the file.
     let columns = all.iter().filter(|(_, hidden)| *hidden == 0).map(|(name, _)| name.clone()).collect();
     let is_taken = |word: &str| all.iter().any(|(name, _)| name.eq_ignore_ascii_case(word));
     let number = ["rowid", "_rowid_", "oid"].into_iter().find(|word| !is_rowless && !is_taken(word));

@@ -3,7 +3,7 @@
 const HEADER: usize = 32;
 const FRAME: usize = 24;
 
-/// What became of a log.
+/// Outcome of merging a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Applied {
     /// This many transactions were applied, with nothing after them.

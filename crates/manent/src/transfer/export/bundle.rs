@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, Read, Seek, Write};
 pub struct DownloadBundle {
     spool: File,
     length: u64,
-    /// Where each begins.
+    /// Offset of each file.
     files: Vec<(String, u64)>,
     names: Names,
 }

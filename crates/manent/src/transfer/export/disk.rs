@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What to do with files that are there.
+/// Treatment of existing files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replace {
     /// Nothing is written over.
@@ -18,7 +18,7 @@ pub enum Replace {
     Files,
 }
 
-/// Where an export goes. Until [`Self::finish`] nothing is in place; dropped before that, or failing in it, it leaves
+/// Target of an export. Until [`Self::finish`] nothing is in place; dropped before that, or failing in it, it leaves
 /// everything as it was.
 #[derive(Debug)]
 pub struct DiskOut {

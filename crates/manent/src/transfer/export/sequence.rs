@@ -50,7 +50,7 @@ impl LocalEdits {
         if slot < branch.own_in_ranges {
             self.spliced.insert(id);
         } else if let (0, BranchReason::Edit, Some(parent)) = (slot, branch.reason, branch.parent) {
-            // What follows the fork on the other path is what it replaced.
+            // The messages after the fork on the other path are those that it replaced.
             let (branch, from, direction) = (Some(parent), branch.fork, Direction::Forward);
             match strict.store.message_page(MessagePageQuery { conversation, branch, from, direction, limit: 1 }).await
             {

@@ -19,7 +19,7 @@ pub struct StagedFile {
 #[derive(Debug)]
 pub(crate) struct Placed {
     target: PathBuf,
-    /// What was there before, under another name.
+    /// The previous file, under another name.
     old: Option<PathBuf>,
 }
 

@@ -20,7 +20,7 @@ use std::collections::HashSet;
 const GROUP: usize = 500;
 const GROUP_BYTES: usize = 1 << 20;
 
-/// Where a message of the file is stored.
+/// Stored location of a message of the file.
 #[derive(Clone, Copy)]
 pub(crate) struct MessageLocation {
     pub id: MessageId,

@@ -167,7 +167,7 @@ impl ConversationImport {
         let new: Vec<Step> = rest.iter().copied().filter(|step| matches!(step, Step::New(_))).collect();
         let branch = importer.database.new_id(BranchId::new);
         let groups: Vec<&[Step]> = groups(&new, items).collect();
-        // What does not fit into one commit is stored beforehand, on branches of its own.
+        // Messages that do not fit into one commit are stored beforehand, on branches of their own.
         let (early, last) = groups.split_at(groups.len().saturating_sub(1));
         for group in early {
             let branch = importer.database.new_id(BranchId::new);

@@ -21,7 +21,7 @@ struct MergePaths {
     ends: HashMap<MessageId, BranchId>,
 }
 
-/// Where to put a new message.
+/// Position of a new message.
 enum MergePlace {
     /// At the end of the current path.
     On,

@@ -32,7 +32,7 @@ impl Sink for Channel {
     }
 }
 
-/// What to read of a tree.
+/// Stores of a tree that are read.
 #[derive(Clone, Copy)]
 pub(crate) enum Wanted {
     /// The root, in this format.

@@ -26,7 +26,7 @@ pub enum ExportSelection {
     Conversations(Vec<ConversationId>),
 }
 
-/// What is exported together with a conversation.
+/// Records that are exported with a conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExportedWith {
     /// Everything else is exported as well.

@@ -4,7 +4,7 @@ use crate::core::json::{Members, Object};
 use crate::core::sqlite::{Cell, Record};
 use manent_model::Json;
 
-/// How a column holds a value.
+/// Encoding of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A text or a number.

@@ -15,9 +15,9 @@ const OTHER_MAX: usize = 256 << 10;
 pub(crate) struct VirtualFiles {
     pub frame: DatabaseFrame,
     pub files: BTreeMap<String, Vec<u8>>,
-    /// What is kept of the rows, by the folder of the agent.
+    /// Layout of the rows, by the folder of the agent.
     pub rows: HashMap<String, AgentRows>,
-    /// What there is to say about them.
+    /// Problems and repairs of them.
     pub told: Vec<Item>,
 }
 

@@ -44,7 +44,7 @@ impl Tables {
     }
 }
 
-/// What is kept of a database beside what its agents hold.
+/// Layout of a database, without the rows of its agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DatabaseFrame {
     /// Its name.
@@ -60,7 +60,7 @@ pub(crate) struct DatabaseFrame {
     pub left: Vec<(String, Row)>,
 }
 
-/// What a row has and a file does not.
+/// Columns of a row that a file does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Rest {
     #[serde(default, skip_serializing_if = "Option::is_none")]

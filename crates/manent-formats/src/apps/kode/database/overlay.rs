@@ -10,7 +10,7 @@ pub(crate) struct Overlay<'a> {
     base: &'a dyn SourceTree,
     files: BTreeMap<String, Vec<u8>>,
     entries: Vec<Entry>,
-    /// What files of the tree are called there.
+    /// Names of the files of the tree there.
     names: HashMap<String, String>,
     label: String,
 }

@@ -160,7 +160,7 @@ struct Edit {
     tail: FollowUpsInput,
 }
 
-/// What happens to the messages after an edited one.
+/// Treatment of the messages after an edited one.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum FollowUpsInput {
