@@ -7,6 +7,7 @@ use crate::api::maintenance::DoctorReport;
 use crate::engine::read::conversation::largest;
 use crate::engine::sql::connection::{DbResult, query_optional};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const SETTINGS: [&str; 9] = [
@@ -47,11 +48,10 @@ pub(super) fn doctor(options: &SqliteOptions) -> Result<DoctorReport> {
                 Some((path.display().to_string(), size))
             })
             .collect();
-        let free = rustix::fs::statvfs(&options.path).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
         Ok(DoctorReport {
             engine: format!("SQLite {}", rusqlite::version()),
             schema: user_version(&connection)?,
-            warnings: warnings(&settings, &files, free),
+            warnings: warnings(&settings, &files, free_bytes(&options.path)),
             settings,
             tables,
             tables_complete,
@@ -71,6 +71,17 @@ const WAL_BYTES: u64 = 1 << 30;
 
 /// With less free space than this, a write may fail soon.
 const FREE_BYTES: u64 = 256 << 20;
+
+/// Returns the free space of the disk that holds a file; none where it cannot be known.
+#[cfg(unix)]
+fn free_bytes(path: &Path) -> Option<u64> {
+    rustix::fs::statvfs(path).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_: &Path) -> Option<u64> {
+    None
+}
 
 fn warnings(settings: &[(String, String)], files: &[(String, u64)], free: Option<u64>) -> Vec<String> {
     let mut warnings = Vec::new();

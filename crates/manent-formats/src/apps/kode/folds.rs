@@ -10,14 +10,14 @@ use manent_model::{FoldKind, Json, Time, TimeSource};
 use std::collections::HashMap;
 
 /// Windows that no summary leads to become branches with a name.
-pub(crate) fn unreached(grove: &mut MessageTrie, windows: &[Window], folds: &[Folded]) -> Vec<BookmarkItem> {
+pub(crate) fn unreached(trie: &mut MessageTrie, windows: &[Window], folds: &[Folded]) -> Vec<BookmarkItem> {
     let mut bookmarks = Vec::new();
     for (place, window) in windows.iter().enumerate() {
         if folds.iter().any(|fold| fold.window == place) {
             continue;
         }
-        let path = grove.put(None, &window.messages);
-        let records: Vec<&str> = path.iter().map(|index| grove.text(*index)).collect();
+        let path = trie.put(None, &window.messages);
+        let records: Vec<&str> = path.iter().map(|index| trie.text(*index)).collect();
         let file = WindowFrame { odd: odd(&window.messages, &records, window.frame.style, 2), ..frame_of(window) };
         let compression_text = window.compression.as_ref().map(|kept| kept.text.clone());
         let mark = Mark::Window { file, compression_text };

@@ -63,7 +63,7 @@ impl Reader<'_> {
 /// Finds the place that a snapshot remembers, and makes a branch where there is none.
 pub(crate) fn bookmark(
     snapshot: Snapshot,
-    grove: &mut MessageTrie,
+    trie: &mut MessageTrie,
     folds: &[Folded],
     windows: &[Window],
 ) -> BookmarkItem {
@@ -73,10 +73,10 @@ pub(crate) fn bookmark(
         Some(fold) => (Some(fold.last), 1),
         None => (None, 0),
     };
-    let path = grove.put(parent, &snapshot.messages[from..]);
+    let path = trie.put(parent, &snapshot.messages[from..]);
     let head = path.last().copied().or(parent);
     let mut records: Vec<&str> = fold.iter().map(|fold| fold.summary.text.as_str()).collect();
-    records.extend(path.iter().map(|index| grove.text(*index)));
+    records.extend(path.iter().map(|index| trie.text(*index)));
     let level = if snapshot.list.is_empty() { 1 } else { 2 };
     let mark = Mark::Snapshot {
         odd: odd(&snapshot.messages, &records, snapshot.frame.style, level),

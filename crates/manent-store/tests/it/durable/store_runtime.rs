@@ -388,7 +388,7 @@ fn a_crew_ends_with_its_last_handle() {
     drop(store_runtime);
     runtime().block_on(async {
         let talk = conversation(&store, "talk").await;
-        assert_eq!(texts(&store, talk).await.len(), 0, "a store keeps its store_runtime");
+        assert_eq!(texts(&store, talk).await.len(), 0, "a store keeps its runtime");
     });
     drop(store);
     assert_eq!(open_files(folder.path()), 0);

@@ -32,7 +32,7 @@ pub fn projects(ids: &[ProjectId]) -> AccessScope {
     AccessScope { user: None, projects: Some(ids.iter().copied().collect()) }
 }
 
-/// A grant that may do everything within a access.
+/// Permissions that allow everything within an access scope.
 pub fn grant(id: &str, access: AccessScope) -> Permissions {
     Permissions { id: id.to_owned(), scopes: [KeyScope::Admin].into_iter().collect(), access, actor: None }
 }
@@ -251,7 +251,7 @@ impl World {
         Self { own_project, other_project, own, other, shared, loose }
     }
 
-    /// Every access of the tests, with the conversations that it holds.
+    /// Every access scope of the tests, with the conversations that it includes.
     pub fn access_scopes(&self) -> Vec<(AccessScope, Vec<ConversationId>)> {
         let (own, other, shared) = (self.own.conversation, self.other.conversation, self.shared);
         let both = |name: &str, project| AccessScope { projects: projects(&[project]).projects, ..user(name) };

@@ -1,4 +1,4 @@
-//! Any mix of people, projects and changes: what a grant lists is the part of the whole that its access holds.
+//! Any mix of people, projects and changes: a key lists exactly the part that its access scope includes.
 
 use super::*;
 use fastrand::Rng;
