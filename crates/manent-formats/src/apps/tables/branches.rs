@@ -127,7 +127,7 @@ impl<'a> Branches<'a> {
         own.or_else(|| same.next())
     }
 
-    /// The rows that stay, tree up anew where what they tree on is gone.
+    /// The remaining rows, with a new parent where theirs was removed.
     fn stayed(&self, parents: &HashMap<usize, Cell>) -> impl Iterator<Item = Numbered> {
         let kept = self.sources.iter().enumerate().filter(|(at, _)| self.kept[*at]);
         kept.map(|(at, source)| {

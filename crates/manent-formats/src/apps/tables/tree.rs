@@ -83,7 +83,7 @@ fn tree(records: &[&Record], latest: &Cell) -> MessageTree {
     let roles: Vec<String> = records.iter().map(|record| role(record.get("role"))).collect();
     let mut is_linked = vec![false; records.len()];
     for start in 0..records.len() {
-        // From the first one that is tree up already down to this one; a chain may be as long as the conversation.
+        // Iterative: a chain of parents may be as long as the conversation. It ends at the first linked one.
         let chain: Vec<usize> = std::iter::successors(Some(start), |place| parents[*place])
             .take_while(|place| !is_linked[*place])
             .collect();
